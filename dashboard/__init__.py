@@ -1,0 +1,1 @@
+"""Streamlit glue: application, navigation, session, loaders, charts, components. Imports core only."""

@@ -1,0 +1,1 @@
+"""One-module entry: ``python -m iterative_rpo_flywheel --bundle BUNDLE.json``."""
