@@ -128,13 +128,13 @@ class ZeroHardcodedValuesAstGate:
         return LiteralGateResult(self.policy.digest, files, tuple(sorted(violations)))
 
     def _file(self, file: Path, path: str) -> list[Violation]:
-        if path in self.policy.formula_modules:
-            return []
         try:
             findings = self._findings(file)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
             line = getattr(problem, "lineno", None) or 1
             return [Violation(path, line, getattr(problem, "offset", None) or 1, type(problem).__name__, "<module>", _UNPARSED)]
+        if path in self.policy.formula_modules:
+            return []
         return [Violation(path, item.line, item.column, item.literal, item.enclosing, item.reason) for item in findings]
 
     def _findings(self, file: Path) -> list[Finding]:

@@ -1,0 +1,19 @@
+"""Shared by all tests: helper modules of this folder can be imported, and Hypothesis is reproducible.
+
+``--hypothesis-profile=search`` looks at new random inputs instead, for as long as somebody wants to wait.
+"""
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from hypothesis import HealthCheck, settings
+
+HERE = Path(__file__).parent
+if str(HERE) not in sys.path:
+    sys.path.insert(0, str(HERE))
+
+# no deadline: two shared cores make single examples slow now and then
+settings.register_profile("repeatable", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("search", deadline=None, max_examples=2000, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("repeatable")
