@@ -126,6 +126,12 @@ class LedgerFormatError(LedgerError):
     exit_name = "bad_input"
 
 
+class WorkspaceError(CountersignError):
+    """The folder named is no workspace."""
+
+    exit_name = "usage"
+
+
 class DigestMismatch(CountersignError):
     """Files differ from the manifest, or from the digests in a statement."""
 
