@@ -28,7 +28,7 @@ from core.gates.promotion import (
 )
 from core.gates.receipt import PROMOTE_AWAITING, REFUSE, receipt_number, refusal_record
 from core.grid import Grid
-from core.literals import LiteralGateResult, code_digest, run_literal_gate
+from core.literals import LiteralGateResult, Violation, code_digest, run_literal_gate
 from core.rounds.folder import Round
 from core.rounds.workspace import Workspace
 from core.schemas import PARTS, REASONS
@@ -318,13 +318,25 @@ def _notes(source: Round) -> list[dict[str, str]]:
 
 def load_or_assess(workspace: Workspace, source: Round, grid: Grid, progress: Progress | None = None) -> Assessment:
     """The stored assessment of (round, grid, running code), computed now where there is none yet."""
-    final = workspace.assessment_dir(source.digest, grid.digest, code_digest())
+    final = workspace.assessments_dir / source.digest / f"{grid.digest}-{code_digest()}"
     stored = final / ASSESSMENT_FILE
     if not stored.is_file():
-        with workspace.scratch() as scratch:
+        with workspace.temporary("assess-") as scratch:
             assess(source, grid, scratch, progress=progress)
             workspace.publish(scratch, final)
     return Assessment(parse_canonical(stored.read_bytes(), where=Where(ASSESSMENT_FILE)), final)
+
+
+def recompute(source: Round, grid: Grid, literal_gate: Mapping[str, Any], code: str, destination: Path, progress: Progress | None = None) -> Assessment:
+    """Assess a round again for a verifier: the literal-gate result and the code digest are those of the statement, since
+    the verifier's own engine may be another version; everything else is computed from the round under the grid.
+
+    ``literal_gate``: the member of that name in the statement. ``destination``: an existing empty folder.
+    """
+    stated = LiteralGateResult(
+        str(literal_gate["policy_digest"]), int(literal_gate["files"]), tuple(Violation(**item) for item in literal_gate["violations"]),
+    )
+    return assess(source, grid, destination, literal_gate=stated, code=code, progress=progress)
 
 
 def headline(document: Mapping[str, Any]) -> str:
