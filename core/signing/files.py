@@ -1,0 +1,68 @@
+"""Writing small files so that a crash leaves the old state or the new one, never half of either. Local POSIX file systems."""
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from core.settings import SETTINGS
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view):]
+    os.fsync(descriptor)
+
+
+def write_new(path: Path, data: bytes, *, mode: int | None = None) -> None:
+    """Write a file that must not exist yet. ``mode``: exact permissions whatever the umask. Raises FileExistsError, OSError."""
+    wanted = SETTINGS["storage"]["file_mode"] if mode is None else mode
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, wanted)
+    try:
+        os.fchmod(descriptor, wanted)
+        _write_all(descriptor, data)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(descriptor)
+    sync_folder(path.parent)
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Put ``data`` in the place of a file in one step: temporary file beside it, fsync, rename, fsync of the folder."""
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        os.fchmod(descriptor, SETTINGS["storage"]["shared_file_mode"])
+        _write_all(descriptor, data)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(descriptor)
+    sync_folder(path.parent)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold an exclusive lock on ``path`` (a file of its own, never the one it guards). The kernel drops it when the process dies."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, SETTINGS["storage"]["shared_file_mode"])
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
