@@ -1,0 +1,91 @@
+"""How the desk names things and writes figures. Closed sets and formatting only: no Streamlit, no decision."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, Final
+
+from core.settings import SETTINGS
+from core.statistics.ratio import MINUS, Ratio, decimal_text, fraction_text
+
+CHECK_TITLES: Final[Mapping[str, str]] = {
+    "holdout_lock": "Holdout lock", "sanity_retention": "Sanity retention", "regressions": "Regressions",
+    "no_collapsed_pair": "No collapsed pair admitted", "outcomes_complete": "Outcomes complete", "literal_gate": "No hard-coded threshold",
+    "collapsed_share": "Collapsed share", "net_gain": "Net holdout gain", "distinct_reviewer": "Distinct reviewer",
+    "cohens_kappa": "Cohen's kappa", "exact_agreement": "Exact agreement", "false_positive_rate": "False-positive approvals",
+    "missing_verdict": "Missing verdicts", "no_judge": "No judge named", "unknown_judge": "Judge not calibrated here",
+}
+REASON_TITLES: Final[Mapping[str, str]] = {
+    "invalid_record": "Invalid record", "unverified": "Unverified", "non_positive_margin": "Margin not positive", "length_bias": "Length bias",
+    "logp_collapse": "Chosen log-prob collapsed", "duplicate": "Duplicate",
+}
+CHECK_STATES: Final[Mapping[str, tuple[str, str, str]]] = {
+    "holds": ("holds", "ok", "check"), "fails": ("fails", "bad", "cross"), "undefined": ("undefined", "off", "question"),
+    "warning": ("warning", "off", "warning"), "noted": ("noted", "off", "note"), "open": ("open", "off", "open"),
+}
+"""State of a check -> (word, tone, icon)."""
+STATE_ORDER: Final = ("fails", "undefined", "warning", "open", "holds", "noted")
+"""Failing checks first."""
+PART_TITLES: Final[Mapping[str, str]] = {
+    "judge_records": "judge records", "pairs": "pairs", "holdout": "holdout", "outcomes": "outcomes", "sanity": "canaries",
+}
+
+
+def count(number: int) -> str:
+    """A count with thousands separators and a true minus sign."""
+    return f"{number:,}".replace("-", MINUS)
+
+
+def plural(number: int, noun: str, many: str | None = None) -> str:
+    """``1 pair``, ``12 pairs``."""
+    return f"{count(number)} {noun if number == 1 else many or noun + 's'}"
+
+
+def signed(number: int) -> str:
+    """A change: ``+12``, ``−3``, ``0``."""
+    return f"+{count(number)}" if number > 0 else count(number)
+
+
+def decimal(value: float | None, decimals: int | None = None) -> str:
+    """A measured double for display, from its shortest decimal; ``not defined`` for None."""
+    return "not defined" if value is None else decimal_text(Fraction(repr(value)), decimals)
+
+
+def ratio_of(document: Mapping[str, Any]) -> Ratio:
+    """The exact ratio that the assessment stores."""
+    return Ratio(int(document["numerator"]), int(document["denominator"]), document["undefined"])
+
+
+def fraction(document: Mapping[str, Any]) -> str:
+    """``13 of 120, 10.83 %``, or ``undefined: ...`` in words."""
+    return fraction_text(ratio_of(document))
+
+
+def exact(document: Mapping[str, Any], decimals: int | None = None) -> str:
+    """A ratio as a decimal (kappa), or ``undefined: ...`` in words."""
+    ratio = ratio_of(document)
+    return f"undefined: {ratio.undefined}" if ratio.value is None else decimal_text(ratio.value, decimals)
+
+
+def check_title(name: str) -> str:
+    """The title of a check, a reason or a held check."""
+    return CHECK_TITLES.get(name, REASON_TITLES.get(name, name.replace("_", " ")))
+
+
+def short_time(stamp: str | None) -> str:
+    """The date and minute of an RFC 3339 time, UTC; ``not stated`` for None."""
+    if not stamp:
+        return "not stated"
+    date, _, clock = stamp.partition("T")
+    minute = clock.rpartition(":")[0]
+    return f"{date} {minute} UTC" if minute else date
+
+
+def day(stamp: str | None) -> str:
+    """The date of an RFC 3339 time; ``no date`` for None."""
+    return stamp.partition("T")[0] if stamp else "no date"
+
+
+def short_digest(value: str) -> str:
+    """The first characters of a digest."""
+    return value[: SETTINGS["display"]["digest_characters"]]
