@@ -26,9 +26,10 @@ from core.gates.promotion import (
     regression_rate,
     sanity_of,
 )
-from core.gates.receipt import PROMOTE_AWAITING, REFUSE, receipt_number, refusal_record
+from core.gates.receipt import PROMOTE_AWAITING, REFUSE, refusal_record
 from core.grid import Grid
 from core.literals import LiteralGateResult, Violation, code_digest, run_literal_gate
+from core.pairs.objective import round_half_even
 from core.rounds.folder import Round
 from core.rounds.workspace import Workspace
 from core.schemas import PARTS, REASONS
@@ -226,18 +227,18 @@ def _numbers(source: Round, grid: Grid, found: _Findings, calibrated: JudgeCalib
     decimals = grid.integer("receipt_decimals")
     means = {"mean_dpo_margin": curation.mean_margin, "mean_rpo_loss": curation.mean_loss}
     return {
-        "calibrated_judge_kappa": receipt_number(calibrated.kappa.value, decimals),
-        "calibrated_judge_fpr": receipt_number(calibrated.fpr.value, decimals),
+        "calibrated_judge_kappa": round_half_even(calibrated.kappa.value, decimals),
+        "calibrated_judge_fpr": round_half_even(calibrated.fpr.value, decimals),
         "calibrated_judge_passed": calibrated.open,
-        "uncalibrated_judge_kappa": receipt_number(uncalibrated.kappa.value, decimals),
+        "uncalibrated_judge_kappa": round_half_even(uncalibrated.kappa.value, decimals),
         "uncalibrated_synthetic_admitted": _uncalibrated_synthetic(source, curation, uncalibrated),
         "admitted_pair_count": curation.admitted,
         **{f"rejected_{reason}_count": curation.primary_reasons[reason] for reason in ("length_bias", "logp_collapse", "duplicate")},
-        **{name: 0.0 if value is None else receipt_number(value, decimals) for name, value in means.items()},
+        **{name: 0.0 if value is None else round_half_even(value, decimals) for name, value in means.items()},
         "holdout_lock_valid": lock.holds,
-        "net_holdout_gain": receipt_number(gain, decimals),
-        "regression_rate": receipt_number(lost, decimals),
-        "sanity_retention_rate": receipt_number(retention, decimals),
+        "net_holdout_gain": round_half_even(gain, decimals),
+        "regression_rate": round_half_even(lost, decimals),
+        "sanity_retention_rate": round_half_even(retention, decimals),
     }
 
 

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 from core.canonical import canonical_bytes
 from core.errors import IdentityError, RoundError, Where
 from core.gates.checks import Check
 from core.gates.promotion import distinct_reviewer
-from core.statistics.ratio import rounded_decimal
 
 if TYPE_CHECKING:
     from core.gates.assessment import Assessment
@@ -30,11 +28,6 @@ RECEIPT_FIELDS: Final = (
 
 REFUSE: Final = "REFUSE"
 PROMOTE_AWAITING: Final = "PROMOTE, AWAITING REVIEWER"
-
-
-def receipt_number(value: Fraction, decimals: int) -> float:
-    """An exact value as the receipt states it: rounded once, half to even, never -0.0."""
-    return float(rounded_decimal(value, decimals))
 
 
 def refusal_record(reasons: Iterable[tuple[str, str]]) -> dict[str, Any]:

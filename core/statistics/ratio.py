@@ -6,7 +6,7 @@ value: never 0, never 1, never NaN.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import ROUND_HALF_EVEN, Decimal, localcontext
+from decimal import Decimal
 from fractions import Fraction
 
 from core.settings import SETTINGS
@@ -50,14 +50,9 @@ def counted_ratio(numerator: int, denominator: int, *, undefined: str) -> Ratio:
 
 def rounded_decimal(value: Fraction, decimals: int) -> Decimal:
     """An exact rational rounded once, half to even, to that many decimals; never -0."""
-    scale = Decimal(1).scaleb(-decimals)
-    whole, rest = divmod(abs(value.numerator) * int(scale ** -1), value.denominator)
-    twice = rest + rest
-    if twice > value.denominator or (twice == value.denominator and whole & 1):
-        whole += 1
-    with localcontext() as context:
-        context.prec = len(str(whole)) + decimals + 1
-        return (Decimal(-whole if value < 0 else whole) * scale).quantize(scale, ROUND_HALF_EVEN) if whole else Decimal(0).quantize(scale)
+    whole = round(value * int(Decimal(1).scaleb(decimals)))
+    # built from its digits: arithmetic would round again to the context's precision
+    return Decimal((whole < 0, tuple(int(digit) for digit in str(abs(whole))), -decimals))
 
 
 def decimal_text(value: Fraction, decimals: int | None = None, *, against: Fraction | None = None) -> str:
