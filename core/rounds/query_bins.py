@@ -2,8 +2,8 @@
 
 A bin ``k`` of a measure covers the figures from ``anchor + k * step`` to ``anchor + (k + 1) * step``. The anchor is the
 bound, so a figure equal to the bound falls on the side the rule gives it: see ``Measure.closed``. Length ratios are
-binned as the base-2 logarithm of chosen : rejected tokens, so both bounds (1 : r and r : 1) lie at the same distance
-from 0 and both are edges.
+binned as the base-2 logarithm of chosen : rejected tokens. Bin 0 lies around 1 : 1, from ``-anchor`` to ``anchor``, and
+the others follow on both sides, so that equally long answers stand in the middle and both bounds (1 : r, r : 1) are edges.
 
 The span comes from the round's own quantiles; everything beyond is counted in an under- or overflow bin. Nothing here
 decides anything: the side of the bound a pair lies on is read from the engine's exact reasons.
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from core.grid import Grid
@@ -49,7 +49,7 @@ MEASURE_NAMES: Final = tuple(measure.name for measure in MEASURES)
 
 @dataclass(frozen=True, slots=True)
 class BinPlan:
-    """Bins of one measure: edges ``anchor + k * step`` for k from ``first`` to ``last + 1``; ``pairs`` have the figure.
+    """Bins ``first`` to ``last`` of one measure, each ``step`` wide (see the module); ``pairs`` have the figure.
 
     ``bound`` is the grid's bound in the measure's own unit (for ratio the plain ratio, not its logarithm), or None.
     """
@@ -64,15 +64,18 @@ class BinPlan:
 
     def edge(self, index: int) -> float:
         """The left edge of bin ``index``."""
-        return self.anchor + index * self.step
+        if self.measure.closed == "mirrored" and index <= 0:
+            return index * self.step - self.anchor
+        return self.anchor + (index - 1 if self.measure.closed == "mirrored" else index) * self.step
 
     def lines(self) -> list[float]:
         """Where the bound is drawn, inside the drawn span only: none, one, or both sides of a length ratio."""
         return [line for line in _bound_lines(self.measure, self.bound) if self.edge(self.first) <= line <= self.edge(self.last + 1)]
 
-    def bin_at(self, value: float) -> int:
-        """The edge nearest to ``value``, as the number of the bin right of it, kept inside first .. last + 1."""
-        return max(self.first, min(self.last + 1, round((value - self.anchor) / self.step)))
+    def edge_at(self, value: float) -> int:
+        """The edge nearest to ``value``, as the number of the bin right of it."""
+        offset = self.anchor if self.measure.closed == "mirrored" else -self.anchor
+        return round((value + offset) / self.step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +93,8 @@ def range_between(plan: BinPlan, low: float | None, high: float | None) -> BinRa
     An end at or beyond the first or last edge stays a closed end: the under- and overflow bins are chosen only by an
     open end (None).
     """
-    first = None if low is None else plan.bin_at(low)
-    last = None if high is None else plan.bin_at(high) - 1
+    first = None if low is None else _kept(plan, plan.edge_at(low))
+    last = None if high is None else _kept(plan, plan.edge_at(high)) - 1
     if first is None and last is None:
         return None
     if first is not None and last is not None and last < first:
@@ -99,6 +102,10 @@ def range_between(plan: BinPlan, low: float | None, high: float | None) -> BinRa
     if (first is not None and first > plan.last) or (last is not None and last < plan.first):
         return None
     return BinRange(plan.measure.name, first, last)
+
+
+def _kept(plan: BinPlan, edge: int) -> int:
+    return max(plan.first, min(plan.last + 1, edge))
 
 
 def bounds_of(grid: Grid) -> dict[str, float | None]:
@@ -122,7 +129,8 @@ def _bin_of(closed: Closed, value: float, anchor: float, step: float) -> int:
         return math.floor((value - anchor) / step)
     if closed == "right":
         return math.ceil((value - anchor) / step) - 1
-    return max(math.ceil(value / step) - 1, 0) if value >= 0 else -math.ceil(-value / step)
+    distance = max(math.ceil((abs(value) - anchor) / step), 0)
+    return distance if value >= 0 else -distance
 
 
 def _plan(measure: Measure, low: float, high: float, pairs: int, bound: float | None) -> BinPlan:
@@ -130,13 +138,16 @@ def _plan(measure: Measure, low: float, high: float, pairs: int, bound: float | 
     reach = max(high - low, _CHARTS["bound_reach"])
     shown = [line for line in lines if low - reach <= line <= high + reach]
     low, high = min([low, *shown]), max([high, *shown])
-    anchor = lines[0] if lines and measure.closed != "mirrored" else 0.0
-    step = _ratio_step(high - low, max(lines, default=0.0)) if measure.closed == "mirrored" else _step(high - low)
+    if measure.closed == "mirrored":
+        anchor, step = _ratio_bins(high - low, max(lines, default=0.0))
+    else:
+        anchor, step = (lines[0] if lines else 0.0), _step(high - low)
     first, last = (_bin_of(measure.closed, value, anchor, step) for value in (low, high))
+    plan = BinPlan(measure, anchor, step, first, last, pairs, bound)
     for line in shown:  # a bar, be it an empty one, on each side of a bound that is drawn
-        edge = round((line - anchor) / step)
-        first, last = min(first, edge - 1), max(last, edge)
-    return BinPlan(measure, anchor, step, first, last, pairs, bound)
+        edge = plan.edge_at(line)
+        plan = replace(plan, first=min(plan.first, edge - 1), last=max(plan.last, edge))
+    return plan
 
 
 def _bound_lines(measure: Measure, bound: float | None) -> list[float]:
@@ -155,11 +166,16 @@ def _step(span: float) -> float:
     return float(next((factor * power for factor in _CHARTS["steps"] if factor * power >= raw), power * _CHARTS["step_base"]))
 
 
-def _ratio_step(span: float, limit: float) -> float:
-    """A fraction of the bound's logarithm, so that both bounds are edges; a plain step where there is no such fraction."""
+def _ratio_bins(span: float, limit: float) -> tuple[float, float]:
+    """Anchor and step of the length ratio. ``limit``: logarithm of the bound, which lies a whole number of steps beyond the
+    anchor; that number is a power of two, so ``limit - anchor`` over ``step`` is that number exactly, in doubles too."""
     raw = span / SETTINGS["display"]["histogram_bins"]
-    fitting = [limit / parts for parts in _CHARTS["ratio_parts"] if limit / parts >= raw > 0]
-    return fitting[0] if fitting else _step(span)
+    for parts in _CHARTS["ratio_parts"]:
+        step = limit / (parts + _CHARTS["centre"])
+        if step >= raw > 0:
+            return limit - parts * step, step
+    step = _step(span)
+    return step * _CHARTS["centre"], step
 
 
 def bin_parameters(plans: Mapping[str, BinPlan], ranges: tuple[BinRange, ...] = ()) -> dict[str, float | int | None]:
@@ -168,9 +184,7 @@ def bin_parameters(plans: Mapping[str, BinPlan], ranges: tuple[BinRange, ...] = 
     values: dict[str, float | int | None] = {}
     for measure in MEASURES:
         name, plan, wanted = measure.name, plans.get(measure.name), chosen.get(measure.name)
-        if measure.closed != "mirrored":
-            values[f"{name}_anchor"] = plan.anchor if plan else 0.0
-        values[f"{name}_step"] = plan.step if plan else 1.0
+        values[f"{name}_anchor"], values[f"{name}_step"] = (plan.anchor, plan.step) if plan else (0.0, 1.0)
         values[f"{name}_first"], values[f"{name}_last"] = (plan.first, plan.last) if plan else (0, 0)
         values[f"{name}_from"], values[f"{name}_to"] = (wanted.first, wanted.last) if wanted else (None, None)
     return values

@@ -75,14 +75,15 @@ class LockedDatabase:
 
     def _configure(self, files: Mapping[str, Path], spill: str) -> None:
         limits = SETTINGS["duckdb"]
+        # global: some settings belong to a connection, and a cursor would start from the default again
         for name in _OFF:
-            self._root.execute(f"set {name} = false")
-        self._root.execute("set allowed_paths = $paths", {"paths": [str(path) for path in files.values()]})
-        self._root.execute("set memory_limit = $limit", {"limit": limits["memory_limit"]})
-        self._root.execute("set threads = $threads", {"threads": limits["threads"]})
-        self._root.execute("set temp_directory = $folder", {"folder": spill})
-        self._root.execute("set max_temp_directory_size = $size", {"size": limits["max_temp_directory_size"]})
-        self._root.execute("set max_execution_time = $time", {"time": limits["max_execution_time_ms"]})
+            self._root.execute(f"set global {name} = false")
+        self._root.execute("set global allowed_paths = $paths", {"paths": [str(path) for path in files.values()]})
+        self._root.execute("set global memory_limit = $limit", {"limit": limits["memory_limit"]})
+        self._root.execute("set global threads = $threads", {"threads": limits["threads"]})
+        self._root.execute("set global temp_directory = $folder", {"folder": spill})
+        self._root.execute("set global max_temp_directory_size = $size", {"size": limits["max_temp_directory_size"]})
+        self._root.execute("set global max_execution_time = $time", {"time": limits["max_execution_time_ms"]})
 
     def _add_part(self, name: str, path: Path | None, schema: pa.Schema) -> None:
         if path is None:
@@ -98,8 +99,8 @@ class LockedDatabase:
         rows.create_view(name)
 
     def _lock(self) -> None:
-        self._root.execute("set enable_external_access = false")
-        self._root.execute("set lock_configuration = true")
+        self._root.execute("set global enable_external_access = false")
+        self._root.execute("set global lock_configuration = true")
 
     def table(self, name: str, **parameters: Any) -> pa.Table:
         """All rows of ``sql/<name>.sql`` under bound parameters, through a cursor of its own. RoundError when it fails."""

@@ -1,6 +1,6 @@
 -- purpose: the bars of the four linked charts in one pass; each chart is narrowed by the ranges set on the other three
 -- grain: one row a measure, state, bin and side of the bound
--- parameters: $margin_anchor, $margin_step, $margin_first, $margin_last, $ratio_step, $ratio_first, $ratio_last,
+-- parameters: $margin_anchor, $margin_step, $margin_first, $margin_last, $ratio_anchor, $ratio_step, $ratio_first, $ratio_last,
 --   $drift_anchor, $drift_step, $drift_first, $drift_last, $loss_anchor, $loss_step, $loss_first, $loss_last: the bins;
 --   $margin_from, $margin_to, $ratio_from, $ratio_to, $drift_from, $drift_to, $loss_from, $loss_to: chosen bins, null = open
 -- columns: measure, state, bin (null: the pair has no such figure), side, pairs
@@ -11,7 +11,7 @@ with binned as (
         ratio_side,
         drift_side,
         right_closed_bin(margin_figure, $margin_anchor, $margin_step, $margin_first, $margin_last) as margin_bin,
-        mirrored_bin(ratio_figure, $ratio_step, $ratio_first, $ratio_last) as ratio_bin,
+        mirrored_bin(ratio_figure, $ratio_anchor, $ratio_step, $ratio_first, $ratio_last) as ratio_bin,
         left_closed_bin(drift_figure, $drift_anchor, $drift_step, $drift_first, $drift_last) as drift_bin,
         left_closed_bin(loss_figure, $loss_anchor, $loss_step, $loss_first, $loss_last) as loss_bin
     from charted

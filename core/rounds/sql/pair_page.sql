@@ -35,7 +35,7 @@ matched as (
         and ($judge_id is null or judge_id = $judge_id)
         and ($search is null or contains(lower(pair_id), lower($search)) or ordinal in (select ordinal from found))
         and in_range(right_closed_bin(margin_figure, $margin_anchor, $margin_step, $margin_first, $margin_last), $margin_from, $margin_to)
-        and in_range(mirrored_bin(ratio_figure, $ratio_step, $ratio_first, $ratio_last), $ratio_from, $ratio_to)
+        and in_range(mirrored_bin(ratio_figure, $ratio_anchor, $ratio_step, $ratio_first, $ratio_last), $ratio_from, $ratio_to)
         and in_range(left_closed_bin(drift_figure, $drift_anchor, $drift_step, $drift_first, $drift_last), $drift_from, $drift_to)
         and in_range(left_closed_bin(loss_figure, $loss_anchor, $loss_step, $loss_first, $loss_last), $loss_from, $loss_to)
 ),

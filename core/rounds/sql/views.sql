@@ -31,9 +31,10 @@ select
 from named;
 
 -- A bin is numbered from its anchor, which lies on an edge: the anchor is the grid's bound, and a figure equal to it
--- must fall on the side that the rule gives it. Below the first bin is first - 1, above the last is last + 1.
+-- must fall on the side that the rule gives it. Below the first bin is first - 1, above the last is last + 1. The case
+-- keeps null apart: greatest and least would skip it, and a pair without the figure would land in the first bin.
 create macro clamped_bin(bin, first_bin, last_bin) as
-    cast(greatest(least(bin, last_bin + 1), first_bin - 1) as integer);
+    cast(case when bin is not null then greatest(least(bin, last_bin + 1), first_bin - 1) end as integer);
 
 -- [edge, next edge): the bound itself holds (drift)
 create macro left_closed_bin(x, anchor, step, first_bin, last_bin) as
@@ -43,9 +44,12 @@ create macro left_closed_bin(x, anchor, step, first_bin, last_bin) as
 create macro right_closed_bin(x, anchor, step, first_bin, last_bin) as
     clamped_bin(ceil((x - anchor) / step) - 1, first_bin, last_bin);
 
--- closed on the side away from zero: both bounds hold (length ratio)
-create macro mirrored_bin(x, step, first_bin, last_bin) as
-    clamped_bin(case when x >= 0 then greatest(ceil(x / step) - 1, 0) else -ceil(-x / step) end, first_bin, last_bin);
+-- bin 0 lies around zero, from -anchor to anchor; the others are closed on the side away from it: both bounds hold
+-- (length ratio)
+create macro mirrored_bin(x, anchor, step, first_bin, last_bin) as
+    clamped_bin(
+        case when x is not null then sign(x) * greatest(ceil((abs(x) - anchor) / step), 0) end, first_bin, last_bin
+    );
 
 create macro in_range(bin, from_bin, to_bin) as
     (from_bin is null or coalesce(bin >= from_bin, false)) and (to_bin is null or coalesce(bin <= to_bin, false));
