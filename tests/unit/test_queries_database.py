@@ -106,7 +106,7 @@ def test_the_folder_for_spilled_data_goes_with_the_database(tmp_path: Path, monk
 
 def test_two_sessions_with_different_filters_get_the_rows_of_a_serial_run(tmp_path: Path) -> None:
     rows = [{"pair_id": f"p{n:04d}", "drift": n / 1000, "reasons": [REASONS[n % 6]] if n % 7 else []} for n in range(900)]
-    filters = [PairFilter(state="rejected", reason=REASONS[n % 6]) if n % 7 else PairFilter(state="admitted") for n in range(80)]
+    filters = [PairFilter(state="rejected", reason=REASONS[n % 6]) if n % 7 else PairFilter(state="admitted") for n in range(40)]
     texts = write_texts(tmp_path, [(f"prompt {n}", "c", "r") for n in range(900)])
     with RoundQueries(scored_path=write_scored(tmp_path, rows), text_path=texts) as queries:
         plans = queries.bin_plans(BOUNDS)
