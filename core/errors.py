@@ -13,6 +13,7 @@ RegistryError        whoever keeps the registry       4
 IdentityError        the person who acts, or enrols   5
 SignatureError       the signer                       5
 LedgerError          whoever keeps the ledger         5
+WorkspaceError       whoever runs this                2
 DigestMismatch       whoever stored or moved files    6
 RecomputationError   whoever computed the decision    7
 ===================  ===============================  =========
@@ -88,6 +89,18 @@ class GridError(CountersignError):
     """A grid cannot be loaded: unknown or missing key, value out of bounds, unusable number."""
 
     who, exit_name = "owner of the grid", "bad_input"
+
+
+class GridNotAccepted(GridError):
+    """The grid is sound, but this workspace has not accepted it for deciding."""
+
+    exit_name = "not_authorised"
+
+
+class EngineRefusal(CountersignError):
+    """The engine refuses the round, so it cannot be approved."""
+
+    who, exit_name = "proposer of the round", "refused"
 
 
 class ReceiptError(CountersignError):

@@ -61,7 +61,7 @@ class Envelope:
             "signatures": [{"keyid": self.signature.keyid, "sig": base64.b64encode(self.signature.sig).decode()}],
         })
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """SHA-256 of the envelope's bytes."""
         return sha256_hex(self.encoded)

@@ -58,11 +58,20 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold an exclusive lock on ``path`` (a file of its own, never the one it guards). The kernel drops it when the process dies."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, SETTINGS["storage"]["shared_file_mode"])
+def locked(path: Path, *, shared: bool = False) -> Iterator[None]:
+    """Hold a lock on ``path`` (a file of its own, never the one it guards). The kernel drops it when the process dies.
+
+    ``shared``: for readers. Without a lock file, or where it cannot be opened (a read-only copy), nobody writes: no lock."""
+    flags = os.O_CLOEXEC | os.O_NOFOLLOW
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        descriptor = os.open(path, flags | (os.O_RDONLY if shared else os.O_RDWR | os.O_CREAT), SETTINGS["storage"]["shared_file_mode"])
+    except (FileNotFoundError, PermissionError):
+        if not shared:
+            raise
+        yield
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
         yield
     finally:
         os.close(descriptor)

@@ -1,0 +1,106 @@
+"""The proposer's side: registering a holdout before a round exists, and proposing a round under a grid."""
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from core.canonical import canonical_digest, parse_json
+from core.errors import RoundError, Where
+from core.grid import Grid
+from core.persons.authority import authorised_person
+from core.persons.identity import canonical_id
+from core.persons.registry import Registry
+from core.persons.times import z_time
+from core.rounds.folder import Round
+from core.rounds.workspace import Workspace
+from core.settings import SETTINGS
+from core.signing.admission import Rules, admit, check_statement
+from core.signing.dsse import Signer, seal
+from core.signing.grids import AcceptedGrids
+from core.signing.ledger import Ledger, LedgerEntry, LedgerView
+from core.signing.statement import PAYLOAD_TYPE, Statement, build_statement
+from core.signing.status import earlier_decisions, reference, round_identity
+
+
+def common_members(view: LedgerView, registry: Registry, now: datetime, nonce: str | None = None) -> dict[str, Any]:
+    """Members of every predicate: when, under which registry, and the ledger as seen. ``nonce``: hex; random when None."""
+    expires = now + timedelta(seconds=SETTINGS["signing"]["statement_ttl_s"])
+    return {
+        "registry_digest": registry.digest, "ledger": view.head.as_dict(), "issuedAt": z_time(now), "expiresAt": z_time(expires),
+        "nonce": secrets.token_hex(SETTINGS["signing"]["nonce_bytes"]) if nonce is None else nonce,
+    }
+
+
+def round_members(source: Round, grid: Grid) -> dict[str, Any]:
+    """Members that proposal and decision share: the round, its persons, models and holdout, and the grid."""
+    manifest = source.manifest
+    lock = manifest.holdout_lock
+    return {
+        "round_id": manifest.round_id, "round_digest": source.digest, "grid_digest": grid.digest,
+        "holdout_lock": None if lock is None else lock.document(), "holdout_digest": source.holdout_digest,
+        "candidate_name": manifest.candidate.name, "candidate_digest": manifest.candidate.digest,
+        "baseline_name": manifest.baseline.name, "baseline_digest": manifest.baseline.digest,
+        "proposers": list(dict.fromkeys(canonical_id(proposer) for proposer in manifest.proposers)),
+    }
+
+
+def sign_now(workspace: Workspace, statement: Statement, signer: Signer, rules: Rules) -> LedgerEntry:
+    """Check, sign and append in one go: for statements that nobody has to read twice."""
+    ledger = Ledger(workspace.ledger_file)
+    check_statement(ledger.read(), statement, rules)
+    envelope = seal(PAYLOAD_TYPE, statement.payload, signer)
+    return ledger.append(envelope, lambda view: admit(view, envelope, statement, rules))
+
+
+def propose(
+    workspace: Workspace, source: Round, grid: Grid, proposer_id: str, signer: Signer, registry: Registry, now: datetime, *, nonce: str | None = None,
+) -> LedgerEntry:
+    """Sign a proposal of this round under this grid and append it. Returns its ledger entry.
+
+    Raises IdentityError (not enrolled, not a proposer of the round, ...), GridNotAccepted, LedgerError
+    (``already_proposed``, ``round_closed``), DigestMismatch when the round's files changed, and what the signer raises."""
+    person = authorised_person(registry, proposer_id, "proposer", at=now, index=0)
+    rules = Rules(registry, AcceptedGrids.of(workspace), now)
+    source.verify_files()
+    view = Ledger(workspace.ledger_file).read()
+    identity = round_identity(source)
+    statement = build_statement("proposal", {
+        **common_members(view, registry, now, nonce), **round_members(source, grid), "proposer": person.id,
+        "pairs_digest": identity["pairs_digest"], "supersedes": [reference(entry) for entry in earlier_decisions(view, identity)],
+    })
+    return sign_now(workspace, statement, signer, rules)
+
+
+def lock_holdout(
+    workspace: Workspace, data: bytes, person_id: str, signer: Signer, registry: Registry, now: datetime, *, file: str | None = None,
+    nonce: str | None = None,
+) -> LedgerEntry:
+    """Sign a registration of a holdout (``data``: its JSON list) and append it, so that the ledger witnesses that it
+    existed before a round was proposed. Returns the entry; the digest is ``statement.predicate["holdout_sha256"]``."""
+    person = authorised_person(registry, person_id, None, at=now, index=0)
+    items = holdout_list(data, file)
+    view = Ledger(workspace.ledger_file).read()
+    statement = build_statement("registration", {
+        **common_members(view, registry, now, nonce), "holdout_sha256": canonical_digest(items), "items": len(items), "registered_by": person.id,
+    })
+    return sign_now(workspace, statement, signer, Rules(registry, AcceptedGrids.of(workspace), now))
+
+
+def holdout_list(data: bytes, file: str | None) -> list[Mapping[str, Any]]:
+    """A holdout as a round will take it: a JSON list of objects with different ids, numbers as integers. Raises RoundError."""
+    items = parse_json(data, where=Where(file), integers_only=True)
+    if not isinstance(items, list) or not items:
+        raise RoundError("empty_holdout", expected="a list of items", got="none", remedy="write the items as a JSON list", where=Where(file))
+    seen: set[str] = set()
+    for position, item in enumerate(items):
+        identifier = item.get("id") if isinstance(item, dict) else None
+        if not isinstance(identifier, str) or not identifier or identifier in seen:
+            code = "duplicate_item" if isinstance(identifier, str) and identifier in seen else "wrong_type"
+            raise RoundError(
+                code, expected="an object with an id of its own, as text", got=repr(identifier), remedy="give each item a different id",
+                where=Where(file, field=f"[{position}].id"),
+            )
+        seen.add(identifier)
+    return items
