@@ -26,8 +26,8 @@ PAIRS: Final = _schema(
         "file": _TEXT, "line": _INT, "extra": _TEXT,
     },
 )
-"""Narrow part of the pairs: everything but text. ``ordinal`` = position in the input, from 0; ``file``/``line`` = where
-the row came from; ``extra`` = RFC 8785 object of unknown columns, or null."""
+"""Narrow part of the pairs: everything but text. ``ordinal`` = position among the typed rows in input order, from 0
+without gaps; ``file``/``line`` = where the row came from (line of a JSONL file; else its position in the list or table, from 1); ``extra`` = RFC 8785 object of unknown columns, or null."""
 
 TEXT: Final = _schema(
     {"ordinal": _INT, "prompt": _TEXT, "chosen": _TEXT, "rejected": _TEXT},
@@ -52,7 +52,7 @@ SANITY: Final = _schema({"id": _TEXT, "passed": _BOOL}, {"prompt": _TEXT, "respo
 QUARANTINE: Final = _schema(
     {"part": _TEXT, "file": _TEXT, "line": _INT, "field": _TEXT, "code": _TEXT, "expected": _TEXT, "raw": _TEXT}, {},
 )
-"""A row that ingest could not type. ``line`` counts from 1 (Parquet: the row number); ``raw`` is the row as it came,
+"""A row that ingest could not type. ``line`` counts from 1 (Parquet and JSON lists: the row number); ``raw`` is the row as it came,
 shortened; ``field`` is "" when the whole row is broken."""
 
 PARTS: Final = ("judge_records", "pairs", "holdout", "outcomes", "sanity")

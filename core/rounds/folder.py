@@ -82,7 +82,7 @@ class Round:
         if not self.has("pairs"):
             return
         size = SETTINGS["storage"]["batch_rows"] if rows is None else rows
-        yield from _aligned(self._batches(PAIRS_FILE, PAIRS, size), self._batches(TEXT_FILE, TEXT, size))
+        yield from aligned_batches(self._batches(PAIRS_FILE, PAIRS, size), self._batches(TEXT_FILE, TEXT, size))
 
     @property
     def pair_count(self) -> int:
@@ -170,7 +170,7 @@ class Round:
                 raise _unreadable(name, problem) from problem
 
 
-def _aligned(left: Iterator[pa.RecordBatch], right: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+def aligned_batches(left: Iterator[pa.RecordBatch], right: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
     """Pair up two streams of the same rows whose batches may be cut at different places."""
     one, other = next(left, None), next(right, None)
     while one is not None and other is not None:

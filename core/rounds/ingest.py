@@ -1,0 +1,236 @@
+"""Ingest: files in, an immutable round out, or an error and nothing written.
+
+Rules (spec: engine rules 6). A pair row that cannot be typed is quarantined with file, line and field, and the rest goes on;
+a bad row anywhere else refuses the ingest, and so does anything in a one-file bundle that cannot be typed. Nothing is
+inferred, coerced or dropped. What is typed but not legal (a missing log-prob, NaN out of Parquet, an outcome of an
+item that the holdout lacks) is kept for the gates, which decide.
+"""
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any, Final
+
+import pyarrow as pa
+
+from core.canonical import canonical_bytes, file_digest
+from core.errors import RoundError, Where
+from core.rounds.columns import TypedBatch
+from core.rounds.folder import HOLDOUT_FILE, PAIRS_FILE, ROUND_FILE, TABLE_SCHEMAS, TEXT_FILE, Round
+from core.rounds.manifest import QUARANTINE_FILE, FileEntry, RoundManifest, checked_created_at, checked_round_id, utc_text
+from core.rounds.notes import Note, round_notes
+from core.rounds.readers import json_list
+from core.rounds.readers.bundle import read_bundle
+from core.rounds.readers.tables import read_folder
+from core.rounds.repeats import drop_repeated_pairs, merged_records
+from core.rounds.source import RoundSource, holdout_bytes
+from core.rounds.workspace import Workspace
+from core.rounds.writers import PairsWriter, QuarantineWriter, write_table
+from core.schemas import PARTS
+from core.settings import SETTINGS
+
+Progress = Callable[[str, int, int | None], None]
+"""Called with (part, rows read, rows in all or None where that is not known before the end)."""
+
+_BUNDLE_SUFFIX: Final = ".json"
+_STAGED: Final = "staged"
+
+
+@dataclass(frozen=True, slots=True)
+class IngestReport:
+    """What an ingest did. ``counts``: rows of each supplied part as stored (items, for the holdout); ``quarantined``: pair rows
+    that could not be typed; ``already_present``: the same round was in the workspace before."""
+
+    round_id: str
+    digest: str
+    path: Path
+    counts: dict[str, int]
+    quarantined: int
+    notes: tuple[Note, ...]
+    already_present: bool
+
+    def document(self) -> dict[str, Any]:
+        """The report as JSON members."""
+        return {
+            "round_id": self.round_id, "round_digest": self.digest, "path": str(self.path), "counts": self.counts,
+            "quarantined": self.quarantined, "notes": [note.document() for note in self.notes], "already_present": self.already_present,
+        }
+
+
+def ingest(
+    source: Path, workspace: Workspace, *, round_id: str | None = None, created_at: str | None = None, now: datetime,
+    progress: Progress | None = None,
+) -> IngestReport:
+    """Ingest a one-file bundle (``.json``) or a folder of tables.
+
+    ``round_id`` and ``created_at`` stand before what the input says; a bundle without ``round_id`` takes its file's stem, and
+    ``now`` (with its time zone) is the time where none is stated. Raises RoundError; nothing is then in ``rounds/``.
+    """
+    _check_options(round_id, created_at)
+    try:
+        if source.is_dir():
+            found = read_folder(source, round_id=round_id, created_at=created_at, now=utc_text(now))
+        else:
+            found = _bundle_source(_bundle_bytes(source), source.name, round_id, created_at, now)
+    except OSError as problem:
+        raise RoundError(
+            "cannot_read", expected="a bundle or a folder of tables that can be read", got=problem.strerror or "an unreadable file",
+            remedy="check the path and its permissions", where=Where(str(problem.filename or source)),
+        ) from problem
+    return _write_round(found, workspace, progress)
+
+
+def ingest_bundle_bytes(
+    data: bytes, file_label: str, workspace: Workspace, *, round_id: str | None = None, created_at: str | None = None, now: datetime,
+    progress: Progress | None = None,
+) -> IngestReport:
+    """Ingest a bundle from memory, as an upload gives it. ``file_label`` is shown in errors and gives the round id where
+    none is named; it never becomes a path. Raises RoundError; nothing is then in ``rounds/``."""
+    _check_options(round_id, created_at)
+    return _write_round(_bundle_source(data, file_label, round_id, created_at, now), workspace, progress)
+
+
+def _bundle_source(data: bytes, file_label: str, round_id: str | None, created_at: str | None, now: datetime) -> RoundSource:
+    label = _label(file_label)
+    name = round_id or checked_round_id(label.removesuffix(_BUNDLE_SUFFIX), Where(label))
+    return read_bundle(data, label, round_id=name, created_at=created_at or utc_text(now))
+
+
+def _bundle_bytes(source: Path) -> bytes:
+    label = _label(source.name)
+    if source.suffix != _BUNDLE_SUFFIX:
+        raise RoundError(
+            "unknown_form", expected="a one-file bundle (.json), or a folder of tables with a round.json", got=repr(label),
+            remedy="put tables into a folder, one file a part", where=Where(label),
+        )
+    return json_list.read_bytes(source, label)
+
+
+@contextmanager
+def load_bundle(
+    data: bytes, file_label: str, *, round_id: str | None = None, created_at: str | None = None, now: datetime,
+) -> Iterator[Round]:
+    """A bundle as an opened round in a workspace that is gone afterwards: for the one-file command. Raises RoundError."""
+    with tempfile.TemporaryDirectory(prefix="countersign-") as folder:
+        workspace = Workspace.open(Path(folder), create=True)
+        yield Round.open(ingest_bundle_bytes(data, file_label, workspace, round_id=round_id, created_at=created_at, now=now).path)
+
+
+def _check_options(round_id: str | None, created_at: str | None) -> None:
+    if round_id is not None:
+        checked_round_id(round_id, Where(field="--round-id"))
+    if created_at is not None:
+        checked_created_at(created_at, Where(field="--created-at"))
+
+
+def _label(name: str) -> str:
+    """The last part of a file name, as text that can be shown and stored; it is never opened."""
+    last = PureWindowsPath(PurePosixPath(name).name).name.encode("utf-8", "replace").decode("utf-8")
+    return last[:SETTINGS["text"]["id_characters"]] or "bundle.json"
+
+
+def _write_round(source: RoundSource, workspace: Workspace, progress: Progress | None) -> IngestReport:
+    with workspace.temporary("ingest-") as folder:
+        work = _Work(source, folder, progress or (lambda part, done, total: None))
+        rows = work.write_parts()
+        parts: tuple[str, ...] = tuple(part for part in PARTS if part in source.parts)
+        files = {name: FileEntry(file_digest(folder / name), count) for name, count in rows.items()}
+        manifest = replace(source.manifest, parts=parts, files=files)
+        (folder / ROUND_FILE).write_bytes(canonical_bytes(manifest.document()))
+        final = workspace.round_path(manifest.digest)
+        published = workspace.publish(folder, final)
+    opened = Round.open(final, digest=manifest.digest)
+    notes = (*source.notes, *_same_content(workspace, manifest), *round_notes(opened))
+    counts = {part: rows[_counted_file(part)] for part in parts}
+    return IngestReport(manifest.round_id, manifest.digest, final, counts, rows[QUARANTINE_FILE], notes, not published)
+
+
+def _counted_file(part: str) -> str:
+    return {"holdout": HOLDOUT_FILE}.get(part, f"{part}.parquet")
+
+
+def _same_content(workspace: Workspace, manifest: RoundManifest) -> list[Note]:
+    """The rounds that differ from this one in nothing but the time: probably the same files ingested again."""
+    twins = [
+        other.digest[:SETTINGS["display"]["digest_characters"]] for other in workspace.rounds()
+        if other.created_at != manifest.created_at and replace(other, created_at=manifest.created_at) == manifest
+    ]
+    text = f"the same content is there already under another created_at ({', '.join(twins)}); --created-at makes a repeat the same round"
+    return [Note("same_content", text, "warning")] if twins else []
+
+
+class _Work:
+    """Writes the parts of one source to a folder and counts rows by file."""
+
+    def __init__(self, source: RoundSource, folder: Path, progress: Progress) -> None:
+        self._source, self._folder, self._progress = source, folder, progress
+
+    def write_parts(self) -> dict[str, int]:
+        """All files of the round but round.json, with their rows."""
+        rows: dict[str, int] = {}
+        with QuarantineWriter(self._folder) as quarantine:
+            for part in self._source.tables:
+                rows |= self._pairs(quarantine) if part == "pairs" else {f"{part}.parquet": self._small(part)}
+            rows[QUARANTINE_FILE] = quarantine.rows
+        if self._source.holdout is not None:
+            (self._folder / HOLDOUT_FILE).write_bytes(holdout_bytes(self._source.holdout))
+            rows[HOLDOUT_FILE] = len(self._source.holdout)
+        return rows
+
+    def _batches(self, part: str) -> Iterator[TypedBatch]:
+        read, extra = 0, set[str]()
+        for batch in self._source.tables[part]():
+            read += batch.read
+            extra |= batch.extra_names
+            self._progress(part, read, self._source.rows.get(part))
+            yield batch
+        if extra:
+            self._source.notes.append(Note("extra_columns", f"{part}: columns kept in extra and used by no gate: {', '.join(sorted(extra))}"))
+
+    def _pairs(self, quarantine: QuarantineWriter) -> dict[str, int]:
+        staged = self._folder / _STAGED
+        staged.mkdir()
+        with PairsWriter(staged) as writer:
+            for batch in self._batches("pairs"):
+                writer.write(batch)
+                quarantine.write("pairs", batch.file, batch.faults)
+            rows = writer.rows
+        dropped = drop_repeated_pairs(staged, self._folder)
+        if dropped is None:
+            for name in (PAIRS_FILE, TEXT_FILE):
+                (staged / name).rename(self._folder / name)
+        else:
+            repeats, rows = dropped
+            for file, fault in repeats:
+                quarantine.write("pairs", file, (fault,))
+            for name in (PAIRS_FILE, TEXT_FILE):
+                (staged / name).unlink()
+        staged.rmdir()
+        return {PAIRS_FILE: rows, TEXT_FILE: rows}
+
+    def _small(self, part: str) -> int:
+        batches = list(self._batches(part))
+        schema = TABLE_SCHEMAS[part]
+        lines = pa.concat_arrays([batch.lines for batch in batches])
+        table = pa.Table.from_batches([batch.rows for batch in batches]).select(schema.names).cast(schema)
+        if part == "judge_records":
+            table, note = merged_records(table, lines, lambda judge, line: self._source.place(part, judge, line))
+            if note is not None:
+                self._source.notes.append(note)
+        elif part == "sanity":
+            self._reject_repeated_canaries(table["id"], lines)
+        return write_table(self._folder / f"{part}.parquet", table)
+
+    def _reject_repeated_canaries(self, ids: pa.ChunkedArray, lines: pa.Array) -> None:
+        first: dict[str, int] = {}
+        for name, line in zip(ids.to_pylist(), lines.to_pylist(), strict=True):
+            if name in first:
+                raise RoundError(
+                    "duplicate_sanity_id", expected="each canary once", got=f"{name!r} on line {first[name]} and line {line}",
+                    remedy="keep one outcome of each canary", where=self._source.place("sanity", "", line),
+                )
+            first[name] = line

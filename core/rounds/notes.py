@@ -1,0 +1,124 @@
+"""Notes on a round: what is right but rare, and what is probably a mistake. Only errors stop a round; these are told.
+
+``round_notes`` is computed from the round itself, so that ingest, the command line and the pages say the same.
+"""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+
+from core.canonical import sha256_hex
+from core.rounds.columns import LOGPS
+from core.rounds.folder import Round
+from core.rounds.near_ids import look_alikes
+from core.schemas import PARTS
+from core.settings import SETTINGS
+
+_NAMED: Final[int] = SETTINGS["display"]["named_ids"]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One remark. ``severity``: ``note`` (rare but right) or ``warning`` (probably a mistake, with what to do)."""
+
+    code: str
+    text: str
+    severity: str = "note"
+
+    def document(self) -> dict[str, str]:
+        return {"severity": self.severity, "code": self.code, "text": self.text}
+
+
+def warning(code: str, text: str) -> Note:
+    """A note of severity ``warning``."""
+    return Note(code, text, "warning")
+
+
+def named(items: Iterable[str]) -> str:
+    """The first few of a list, and how many more there are."""
+    items = list(items)
+    more = f" and {len(items) - _NAMED} more" if len(items) > _NAMED else ""
+    return ", ".join(map(repr, items[:_NAMED])) + more
+
+
+def round_notes(source: Round) -> list[Note]:
+    """What there is to say about a round beyond its figures, in a fixed order."""
+    return [*_parts(source), *_models(source), *_judges(source), *_pairs(source), *_outcomes(source), *_ids(source)]
+
+
+def _parts(source: Round) -> Iterator[Note]:
+    missing = [part for part in PARTS if not source.has(part)]
+    if missing:
+        yield Note("incomplete_round", f"not supplied: {', '.join(missing)}; the decision will be a refusal record that says so")
+    if source.quarantined_count:
+        yield warning("quarantined_rows", f"{source.quarantined_count} pair rows could not be typed and are quarantined")
+    if source.manifest.verification == "dataset_label":
+        yield Note("dataset_label", "the verifier flags come from the data set's own labels, not from a program")
+
+
+def _models(source: Round) -> Iterator[Note]:
+    manifest = source.manifest
+    for used, stated, code in (
+        (manifest.policy, manifest.candidate, "policy_is_not_candidate"), (manifest.reference, manifest.baseline, "reference_is_not_baseline"),
+    ):
+        if used is not None and used.digest and stated.digest and used.digest != stated.digest:
+            yield Note(code, f"the log-probs come from {used.name!r}, whose digest is not that of {stated.name!r}")
+
+
+def _judges(source: Round) -> Iterator[Note]:
+    for name, judge in source.manifest.judges.items():
+        if judge.rubric is not None and judge.rubric_sha256 not in (None, sha256_hex(judge.rubric.encode("utf-8"))):
+            yield warning("rubric_digest_differs", f"judge {name!r}: rubric_sha256 is not the SHA-256 of the rubric text")
+    if not source.has("judge_records"):
+        return
+    recorded = set(source.table("judge_records")["judge_id"].unique().to_pylist())
+    asked = source.manifest.receipt_judges
+    lacking = [] if asked is None else [name for name in (asked.calibrated, asked.uncalibrated) if name not in recorded]
+    if lacking:
+        yield warning("judge_without_records", f"receipt_judges names {named(lacking)}, of which there are no records")
+
+
+def _pairs(source: Round) -> Iterator[Note]:
+    if not source.pair_count:
+        return
+    columns = source.narrow(LOGPS)
+    empty = [name for name in LOGPS if columns[name].null_count == columns.num_rows]
+    if empty:
+        yield warning("missing_column", f"no pair has {', '.join(empty)}: all of them will be invalid (missing_logp)")
+
+
+def _outcomes(source: Round) -> Iterator[Note]:
+    if not (source.has("outcomes") and source.has("holdout")):
+        return
+    table, items = source.table("outcomes"), {item["id"] for item in source.holdout_items()}
+    ids, arms, runs, passed = (table[name].to_pylist() for name in ("id", "arm", "run", "passed"))
+    keys = Counter(zip(ids, arms, runs, strict=True))
+    answered = {(name, arm) for name, arm, _ in keys}
+    faults = {
+        ("unknown_item", "outcomes of ids that the holdout does not have"): set(ids) - items,
+        ("duplicate_outcome", "two outcomes of one item, arm and run"): {name for (name, _, _), count in keys.items() if count > 1},
+        ("missing_outcome", "outcomes that are null"): {name for name, flag in zip(ids, passed, strict=True) if flag is None},
+        ("missing_outcome", "no baseline outcome"): {name for name in items if (name, "baseline") not in answered},
+        ("missing_outcome", "no candidate outcome"): {name for name in items if (name, "candidate") not in answered},
+    }
+    for (code, text), names in faults.items():
+        if names:
+            yield warning(code, f"{text}: {named(sorted(names))}")
+
+
+def _ids(source: Round) -> Iterator[Note]:
+    found = {
+        "pairs": source.narrow(["pair_id"])["pair_id"],
+        "holdout": pa.chunked_array([[item["id"] for item in source.holdout_items()]], pa.string()),
+        "judge_records": source.table("judge_records")["case_id"],
+        "sanity": source.table("sanity")["id"],
+    }
+    for part, ids in found.items():
+        groups = look_alikes(ids)
+        if groups:
+            text = f"{part}: {len(groups)} groups of ids that differ only by white space, hidden characters or Unicode form"
+            yield warning("look_alike_ids", f"{text}: {'; '.join(named(group) for group in groups[:_NAMED])}")

@@ -1,0 +1,121 @@
+"""A folder of tables: the proposer's round.json, and one file a part (``pairs.jsonl``, ``holdout.json``, ...).
+
+Every file must be one of these; anything else in the folder is refused by name, so that no part is left out by a typo.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from core.canonical import parse_json
+from core.errors import RoundError, Where
+from core.rounds.columns import PART_COLUMNS, RowFault, TypedBatch
+from core.rounds.folder import ROUND_FILE
+from core.rounds.manifest import RoundManifest
+from core.rounds.notes import Note
+from core.rounds.readers import READERS, json_list
+from core.rounds.source import RoundSource, check_person, holdout_items, without_faults
+from core.rounds.strict import nearest
+from core.schemas import PARTS
+
+
+def read_folder(folder: Path, *, round_id: str | None, created_at: str | None, now: str) -> RoundSource:
+    """A folder of tables as a round source. ``round_id`` and ``created_at`` stand before what its round.json says; ``now``
+    stands where neither does. Raises RoundError."""
+    files = _part_files(folder)
+    notes: list[Note] = []
+    manifest = _manifest(folder / ROUND_FILE, round_id, created_at, now)
+    holdout = _holdout(folder / files["holdout"], files["holdout"], notes) if "holdout" in files else None
+    if holdout is not None and manifest.holdout_lock is None:
+        raise RoundError(
+            "missing_lock", expected="the digest that was registered for the holdout", got="nothing",
+            remedy="state holdout_lock.sha256; a round with a holdout cannot do without", where=Where(ROUND_FILE, field="holdout_lock"),
+        )
+    tables = {part: partial(_typed, folder / files[part], files[part], part, notes) for part in PART_COLUMNS if part in files}
+    rows = {part: _known_rows(folder / files[part]) for part in tables}
+
+    def place(part: str, key: str, line: int) -> Where:
+        return Where(files[part], line)
+
+    return RoundSource(manifest, tables, holdout, place, rows, notes)
+
+
+def _manifest(path: Path, round_id: str | None, created_at: str | None, now: str) -> RoundManifest:
+    if not path.is_file():
+        raise RoundError(
+            "missing_manifest", expected="a round.json beside the tables", got="none",
+            remedy="write round.json with schema_version, round_id and proposers", where=Where(ROUND_FILE),
+        )
+    document = parse_json(json_list.read_bytes(path, ROUND_FILE), where=Where(ROUND_FILE))
+    if isinstance(document, dict):
+        document |= {key: value for key, value in (("round_id", round_id), ("created_at", created_at)) if value is not None}
+    manifest = RoundManifest.from_proposer(document, created_at=now)
+    for position, proposer in enumerate(manifest.proposers):
+        check_person(proposer, Where(ROUND_FILE, field=f"proposers[{position}]"))
+    if manifest.reviewer is not None:
+        check_person(manifest.reviewer, Where(ROUND_FILE, field="reviewer"))
+    return manifest
+
+
+def _part_files(folder: Path) -> dict[str, str]:
+    """Part -> file name, for the files of a folder."""
+    found: dict[str, str] = {}
+    for path in sorted(folder.iterdir()):
+        if path.name == ROUND_FILE:
+            continue
+        part, reader = path.stem, READERS.get(path.suffix)
+        if part not in PARTS or reader is None or not path.is_file():
+            _refuse_file(path)
+        if part in found:
+            raise RoundError(
+                "part_given_twice", expected="one file for each part", got=f"{found[part]} and {path.name}", remedy="keep one of the two",
+                where=Where(path.name),
+            )
+        with path.open("rb"):
+            # tables are read later, as streams: whether they can be read is known now
+            found[part] = path.name
+    return found
+
+
+def _refuse_file(path: Path) -> None:
+    name = path.name.encode("utf-8", "replace").decode("utf-8")
+    near = nearest(path.stem, PARTS)
+    known = path.stem in PARTS
+    remedy = f"write it as {', '.join(f'{path.stem}{suffix}' for suffix in READERS)}" if known else (
+        f"did you mean {near}{path.suffix}? Otherwise take it out of the folder" if near else "take it out of the folder"
+    )
+    raise RoundError(
+        "unknown_form" if known else "unknown_part", expected=f"{ROUND_FILE} and files of the parts {', '.join(PARTS)}", got=repr(name),
+        remedy=remedy, where=Where(name),
+    )
+
+
+def _typed(path: Path, file: str, part: str, notes: list[Note]) -> Iterator[TypedBatch]:
+    batches = READERS[path.suffix].typed(path, file, PART_COLUMNS[part], notes)
+    if part == "pairs":
+        return batches
+
+    def place(fault: RowFault) -> Where:
+        return Where(file, fault.line, fault.field or None)
+
+    return without_faults(batches, place)
+
+
+def _known_rows(path: Path) -> int | None:
+    if path.suffix != ".parquet":
+        return None
+    try:
+        return int(pq.read_metadata(path).num_rows)
+    except (OSError, ValueError):
+        return None
+
+
+def _holdout(path: Path, file: str, notes: list[Note]) -> list[dict[str, Any]]:
+    def place(line: int) -> tuple[Where, str]:
+        return Where(file, line), ""
+
+    return holdout_items(READERS[path.suffix].items(path, file, notes), place)

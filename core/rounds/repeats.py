@@ -1,0 +1,124 @@
+"""Rows that say the same twice.
+
+Pairs: rows equal in all typed values count once, and the repeats are quarantined as ``repeated_row``; rows that share
+an id and differ stay, and are invalid later. Only rows whose id occurs more than once are looked at one by one.
+"""
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from core.errors import RoundError, Where
+from core.rounds.columns import RowFault
+from core.rounds.folder import PAIRS_FILE, TEXT_FILE, aligned_batches
+from core.rounds.notes import Note
+from core.rounds.typing_rows import raw_text
+from core.rounds.writers import PairsWriter
+from core.settings import SETTINGS
+
+REPEATED_ROW: Final = "repeated_row"
+_PLACE: Final = ("ordinal", "file", "line", "extra")
+_ROWS: Final[int] = SETTINGS["storage"]["batch_rows"]
+Repeat = tuple[str, RowFault]
+"""(file, fault) of a repeated row."""
+
+
+def repeated_values(column: pa.ChunkedArray) -> pa.Array:
+    """The values that occur more than once."""
+    counted = column.value_counts()
+    return counted.field("values").filter(pc.greater(counted.field("counts"), 1))
+
+
+def aligned_pairs(folder: Path) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+    """The staged pairs as aligned (narrow, text) batches."""
+    with pq.ParquetFile(folder / PAIRS_FILE, memory_map=True, pre_buffer=False) as narrow, \
+            pq.ParquetFile(folder / TEXT_FILE, memory_map=True, pre_buffer=False) as text:
+        yield from aligned_batches(narrow.iter_batches(batch_size=_ROWS), text.iter_batches(batch_size=_ROWS))
+
+
+def drop_repeated_pairs(staged: Path, folder: Path) -> tuple[list[Repeat], int] | None:
+    """Write the pairs of ``staged`` to ``folder`` without the repeats. Returns the repeats and the rows left, or None (nothing
+    written) when no row is a repeat."""
+    ids = repeated_values(pq.read_table(staged / PAIRS_FILE, columns=["pair_id"])["pair_id"])
+    if not len(ids):
+        return None
+    repeats = _find_repeats(staged, ids)
+    if not repeats:
+        return None
+    dropped = pa.array(sorted(repeats), pa.int64())
+    with PairsWriter(folder) as writer:
+        for narrow, text in aligned_pairs(staged):
+            keep = pc.invert(pc.is_in(narrow["ordinal"], dropped))
+            writer.write_aligned(narrow.filter(keep), text.filter(keep))
+        rows = writer.rows
+    return [repeats[ordinal] for ordinal in sorted(repeats)], rows
+
+
+def _find_repeats(staged: Path, ids: pa.Array) -> dict[int, Repeat]:
+    first: dict[bytes, tuple[str, int]] = {}
+    repeats: dict[int, Repeat] = {}
+    for narrow, text in aligned_pairs(staged):
+        shared = pc.is_in(narrow["pair_id"], ids)
+        if not pc.any(shared).as_py():
+            continue
+        for row, texts in zip(narrow.filter(shared).to_pylist(), text.filter(shared).to_pylist(), strict=True):
+            values = _typed_values(row | texts)
+            key = hashlib.sha256(repr(values).encode("utf-8")).digest()
+            if key in first:
+                repeats[row["ordinal"]] = row["file"], _fault(row, values, first[key])
+            else:
+                first[key] = row["file"], row["line"]
+    return repeats
+
+
+def _typed_values(row: dict[str, Any]) -> dict[str, Any]:
+    # adding 0.0 turns -0.0 into 0.0: the two are one number
+    return {name: value + 0.0 if isinstance(value, float) else value for name, value in sorted(row.items()) if name not in _PLACE}
+
+
+def _fault(row: dict[str, Any], values: dict[str, Any], first: tuple[str, int]) -> RowFault:
+    file, line = first
+    return RowFault(
+        row["line"], "", REPEATED_ROW, f"a row that differs from {file}, line {line}", "the same typed values",
+        raw_text(json.dumps({name: value for name, value in values.items() if value is not None}, ensure_ascii=False)),
+    )
+
+
+def merged_records(table: pa.Table, lines: pa.Array, place: Callable[[str, int], Where]) -> tuple[pa.Table, Note | None]:
+    """Judge records, unique by judge, case and order: identical repeats counted once and noted, conflicting ones refused.
+
+    ``place(judge_id, line)`` says where a record stands. Raises RoundError ``conflicting_case`` naming both places.
+    """
+    keys = [table["judge_id"].to_pylist(), table["case_id"].to_pylist(), table["order_swapped"].to_pylist()]
+    first: dict[tuple[str, str, bool], int] = {}
+    repeated: list[int] = []
+    for row, key in enumerate(zip(*keys, strict=True)):
+        earlier = first.setdefault(key, row)
+        if earlier != row:
+            if table.slice(earlier, 1).to_pylist() != table.slice(row, 1).to_pylist():
+                _refuse_conflict(key, place(key[0], lines[earlier].as_py()), place(key[0], lines[row].as_py()))
+            repeated.append(row)
+    if not repeated:
+        return table, None
+    keep = np.ones(table.num_rows, dtype=np.bool_)
+    keep[repeated] = False
+    places = ", ".join(str(place(keys[0][row], lines[row].as_py())) for row in repeated[:SETTINGS["display"]["named_ids"]])
+    note = Note("repeated_record", f"{len(repeated)} judge records repeat an earlier one in all columns and count once ({places})")
+    return table.filter(pa.array(keep)), note
+
+
+def _refuse_conflict(key: tuple[str, str, bool], first: Where, second: Where) -> None:
+    judge, case, swapped = key
+    raise RoundError(
+        "conflicting_case", expected="one record for each judge, case and order",
+        got=f"two different ones of judge {judge!r}, case {case!r}{', order swapped' if swapped else ''}: {first} and {second}",
+        remedy="decide which one is right, or name the cases apart", where=second,
+    )

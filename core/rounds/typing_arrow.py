@@ -1,0 +1,299 @@
+"""Arrow batches to typed batches, column by column, and the rows that cannot be typed.
+
+The same rules as for JSON rows, so that one content gives one round whatever the file format. A DOUBLE column passes
+as it is (NaN and infinity are typed, and invalid later); FLOAT and HALF columns are refused by name, because -0.1 as a
+float32 is -0.10000000149 and falls below its bound. Only message lists and unknown columns are looked at row by row.
+"""
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core.canonical import canonical_bytes
+from core.errors import RoundError, Where
+from core.rounds.arrow_json import json_value, refuse_unkeepable
+from core.rounds.columns import ID_CHARACTERS, MAX_SAFE_INTEGER, SIDES, CellFault, Column, Kind, RowFault, TypedBatch, names_of, stored_fields
+from core.rounds.messages import Side, read_sides
+from core.rounds.strict import described
+from core.rounds.typing_rows import raw_text
+
+Mask = npt.NDArray[np.bool_]
+_NARROW_FLOATS: Final = (pa.float16(), pa.float32())
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether an Arrow type holds text (plain, large, view, or dictionary-encoded)."""
+    if pa.types.is_dictionary(kind):
+        return is_text(kind.value_type)
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Whether an Arrow type is a list of some layout."""
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def check_schema(schema: pa.Schema, columns: Sequence[Column], file: str) -> None:
+    """Refuse what no row could repair: a column twice, FLOAT where a double belongs, a type that ``extra`` cannot keep."""
+    for name in schema.names:
+        if schema.names.count(name) > 1:
+            raise RoundError(
+                "duplicate_column", expected="each column once", got=f"{name!r} twice", remedy="write it once", where=Where(file, field=name),
+            )
+    known = {column.name: column for column in columns}
+    for field in schema:
+        column = known.get(field.name)
+        if column is None:
+            refuse_unkeepable(field, file)
+        elif column.kind is Kind.DOUBLE and field.type in _NARROW_FLOATS:
+            raise RoundError(
+                "float_column", expected="a DOUBLE column", got=f"{field.type}", where=Where(file, field=field.name),
+                remedy="write DOUBLE: a float32 is another number than the one that was measured",
+            )
+        elif column.kind is Kind.SIDE and is_list(field.type):
+            refuse_unkeepable(field, file)
+
+
+class ArrowTyper:
+    """Types the batches of one Parquet file."""
+
+    def __init__(self, file: str, columns: Sequence[Column], schema: pa.Schema) -> None:
+        check_schema(schema, columns, file)
+        self._file, self._columns = file, columns
+        self._fields = stored_fields(columns)
+        known = set(names_of(columns))
+        self._extra = [name for name in schema.names if name not in known]
+        self._sided = any(column.kind is Kind.SIDE for column in columns)
+        self._messages = any(is_list(schema.field(name).type) for name in SIDES if name in schema.names) if self._sided else False
+
+    def type_batch(self, batch: pa.RecordBatch, first_line: int) -> TypedBatch:
+        """Type one batch whose first row has number ``first_line``."""
+        faults = _Faults(batch, first_line)
+        arrays: dict[str, pa.Array] = {}
+        for column in self._columns:
+            if column.kind is not Kind.SIDE:
+                arrays[column.name] = _typed_column(batch, column, faults)
+            elif self._messages:
+                if column.name == SIDES[0]:
+                    arrays |= _message_sides(batch, faults)
+            else:
+                arrays[column.name] = _typed_column(batch, column, faults)
+                arrays[f"{column.name}_messages"] = pa.nulls(batch.num_rows, pa.string())
+        arrays["extra"] = _extra_objects(batch, self._extra, faults)
+        rows = pa.record_batch([arrays[field.name] for field in self._fields], schema=pa.schema(self._fields))
+        lines = pa.array(np.arange(first_line, first_line + batch.num_rows))
+        if faults.any:
+            keep = pa.array(~faults.bad)
+            rows, lines = rows.filter(keep), lines.filter(keep)
+        return TypedBatch(self._file, rows, lines, faults.rows(), frozenset(self._extra))
+
+
+class _Faults:
+    """The first fault of each row of a batch, in column order."""
+
+    def __init__(self, batch: pa.RecordBatch, first_line: int) -> None:
+        self._batch, self._first_line = batch, first_line
+        self.bad: Mask = np.zeros(batch.num_rows, dtype=np.bool_)
+        self._found: dict[int, CellFault] = {}
+
+    @property
+    def any(self) -> bool:
+        return bool(self._found)
+
+    def mark(self, mask: Mask, column: Column, code: str, expected: str | None = None) -> None:
+        """Mark rows whose value in ``column`` is at fault, unless an earlier column was."""
+        for row in np.flatnonzero(mask & ~self.bad):
+            got = described(_python_value(self._batch, column.name, int(row)))
+            self._add(int(row), CellFault(column.name, code, expected or column.expected, got))
+
+    def mark_missing(self, mask: Mask, column: Column, got: str) -> None:
+        for row in np.flatnonzero(mask & ~self.bad):
+            self._add(int(row), CellFault(column.name, "missing_field", column.expected, got))
+
+    def add(self, row: int, fault: CellFault) -> None:
+        if not self.bad[row]:
+            self._add(row, fault)
+
+    def _add(self, row: int, fault: CellFault) -> None:
+        self.bad[row] = True
+        self._found[row] = fault
+
+    def rows(self) -> tuple[RowFault, ...]:
+        return tuple(
+            RowFault(self._first_line + row, fault.field, fault.code, fault.expected, fault.got, _raw_row(self._batch, row))
+            for row, fault in sorted(self._found.items())
+        )
+
+
+def _python_value(batch: pa.RecordBatch, name: str, row: int) -> Any:
+    try:
+        return json_value(batch.column(name)[row].as_py())
+    except UnicodeDecodeError:
+        return "text that is not UTF-8"
+    except CellFault:
+        return str(batch.column(name)[row].as_py())
+
+
+def _raw_row(batch: pa.RecordBatch, row: int) -> str:
+    values = {name: _python_value(batch, name, row) for name in batch.schema.names}
+    return raw_text(json.dumps(values, ensure_ascii=False, default=str))
+
+
+def _mask(array: pa.Array) -> Mask:
+    """A boolean Arrow array as a mask; null counts as false."""
+    filled = array.fill_null(False) if array.null_count else array
+    return np.asarray(filled.to_numpy(zero_copy_only=False), dtype=np.bool_)
+
+
+def _typed_column(batch: pa.RecordBatch, column: Column, faults: _Faults) -> pa.Array:
+    rows = batch.num_rows
+    target = stored_type(column)
+    if column.name not in batch.schema.names:
+        if column.required:
+            faults.mark_missing(np.ones(rows, dtype=np.bool_), column, "nothing")
+        return _with_default(pa.nulls(rows, target), column)
+    array = batch.column(column.name)
+    if not column.nullable:
+        faults.mark_missing(_mask(array.is_null()), column, "null")
+    typed = _typed_array(array, column, faults)
+    if typed is None:
+        faults.mark(_mask(array.is_valid()), column, column.code)
+        typed = pa.nulls(rows, target)
+    return _with_default(typed, column)
+
+
+def stored_type(column: Column) -> pa.DataType:
+    """The Arrow type that a column is stored with."""
+    return stored_fields([column])[0].type
+
+
+def _with_default(array: pa.Array, column: Column) -> pa.Array:
+    return array if column.default is None or not array.null_count else array.fill_null(column.default)
+
+
+def _typed_array(array: pa.Array, column: Column, faults: _Faults) -> pa.Array | None:
+    """The array in its stored type with its values checked, or None when its Arrow type is not the column's kind."""
+    kind = array.type
+    if pa.types.is_null(kind):
+        return pa.nulls(len(array), stored_type(column))
+    if column.kind is Kind.FLAG:
+        return array if pa.types.is_boolean(kind) else None
+    if column.kind is Kind.DOUBLE and pa.types.is_float64(kind):
+        return array
+    if column.kind in (Kind.DOUBLE, Kind.INTEGER):
+        return _typed_integers(array, column, faults) if pa.types.is_integer(kind) else None
+    return _typed_text(array, column, faults) if is_text(kind) else None
+
+
+def _typed_integers(array: pa.Array, column: Column, faults: _Faults) -> pa.Array:
+    limit = pa.scalar(MAX_SAFE_INTEGER, pa.uint64() if array.type == pa.uint64() else pa.int64())
+    beyond = pc.greater(array, limit)
+    if pa.types.is_signed_integer(array.type):
+        beyond = pc.or_(beyond, pc.less(array, pa.scalar(-MAX_SAFE_INTEGER, pa.int64())))
+    out = _mask(beyond)
+    if out.any():
+        faults.mark(out, column, "integer_out_of_range", "an integer of at most 2^53-1 in size")
+        array = pc.if_else(pa.array(out), pa.scalar(None, array.type), array)
+    return array.cast(stored_type(column))
+
+
+def _typed_text(array: pa.Array, column: Column, faults: _Faults) -> pa.Array:
+    text = array.cast(pa.string()) if array.type != pa.string() else array
+    text = _valid_text(text, column, faults)
+    if column.choices:
+        faults.mark(_mask(pc.invert(pc.is_in(text, pa.array(column.choices)))) & _mask(text.is_valid()), column, "unknown_value")
+    if column.kind is Kind.ID:
+        faults.mark(_mask(pc.equal(pc.binary_length(text), 0)), column, column.code)
+        # characters are never more than bytes, so the exact count is needed only beyond the limit
+        if pc.greater(pc.max(pc.binary_length(text)), ID_CHARACTERS).as_py():
+            faults.mark(_mask(pc.greater(pc.utf8_length(text), ID_CHARACTERS)), column, "id_too_long", f"at most {ID_CHARACTERS} characters")
+    return text
+
+
+def _valid_text(text: pa.Array, column: Column, faults: _Faults) -> pa.Array:
+    """Text whose bytes are UTF-8; other values are marked and become null (Parquet does not check them)."""
+    try:
+        text.validate(full=True)
+    except pa.ArrowInvalid:
+        raw = text.cast(pa.binary())
+        bad = np.array([not _is_utf8(value) for value in raw.to_pylist()], dtype=np.bool_)
+        faults.mark(bad, column, "invalid_utf8", "UTF-8 text")
+        return pc.if_else(pa.array(bad), pa.scalar(None, pa.binary()), raw).cast(pa.string())
+    return text
+
+
+def _is_utf8(value: bytes | None) -> bool:
+    try:
+        return value is None or value.decode("utf-8") is not None
+    except UnicodeDecodeError:
+        return False
+
+
+def _message_sides(batch: pa.RecordBatch, faults: _Faults) -> dict[str, pa.Array]:
+    """The three sides row by row, where at least one of them is a list of messages."""
+    columns = {name: batch.column(name) for name in SIDES if name in batch.schema.names}
+    cells: dict[str, list[str | None]] = {key: [] for name in SIDES for key in (name, f"{name}_messages")}
+    for row in range(batch.num_rows):
+        try:
+            given = {name: _side_value(array, name, row) for name, array in columns.items()}
+            sides: Sequence[Side | None] = read_sides(given)
+        except CellFault as fault:
+            faults.add(row, fault)
+            sides = [None for _ in SIDES]
+        for name, side in zip(SIDES, sides, strict=True):
+            cells[name].append(None if side is None else side.text)
+            cells[f"{name}_messages"].append(None if side is None else side.messages)
+    return {name: pa.array(values, pa.string()) for name, values in cells.items()}
+
+
+def _side_value(array: pa.Array, name: str, row: int) -> Any:
+    try:
+        value = array[row].as_py()
+    except UnicodeDecodeError:
+        raise CellFault(name, "invalid_utf8", "UTF-8 text", "text that is not UTF-8") from None
+    return json_value([_message(item) for item in value], name) if isinstance(value, list) else value
+
+
+def _message(value: Any, *, keep: str = "content") -> Any:
+    """A message out of a struct: a null cannot be told from an absent key there and is left out, but for ``content``."""
+    if isinstance(value, dict):
+        return {name: _message(item) for name, item in value.items() if item is not None or name == keep}
+    return [_message(item) for item in value] if isinstance(value, list) else value
+
+
+def _extra_objects(batch: pa.RecordBatch, names: list[str], faults: _Faults) -> pa.Array:
+    """One RFC 8785 object of the unknown columns a row, or nulls where there are none."""
+    if not names:
+        return pa.nulls(batch.num_rows, pa.string())
+    objects: list[str | None] = []
+    for row in range(batch.num_rows):
+        try:
+            objects.append(canonical_bytes({name: _extra_value(batch.column(name), name, row) for name in names}).decode("utf-8"))
+        except CellFault as fault:
+            faults.add(row, fault)
+            objects.append(None)
+    return pa.array(objects, pa.string())
+
+
+def _extra_value(array: pa.Array, name: str, row: int) -> Any:
+    try:
+        return json_value(array[row].as_py(), name)
+    except UnicodeDecodeError:
+        raise CellFault(name, "invalid_utf8", "UTF-8 text", "text that is not UTF-8") from None
+
+
+def type_batches(file: str, columns: Sequence[Column], schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[TypedBatch]:
+    """Typed batches of a Parquet file; at least one, so that an empty table is a table."""
+    typer = ArrowTyper(file, columns, schema)
+    line = 1
+    for batch in batches:
+        yield typer.type_batch(batch, line)
+        line += batch.num_rows
+    if line == 1:
+        yield typer.type_batch(pa.RecordBatch.from_pylist([], schema=schema), line)
