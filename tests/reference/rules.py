@@ -13,7 +13,7 @@ import unicodedata
 from fractions import Fraction
 
 from reference.numbers import loss_quanta, receipt_number, written
-from reference.texts import flattened, is_blank, keys_of, s1, shared_user_turns
+from reference.texts import flattened, is_blank, keys_of, s1, shared_turns, stripped
 
 LOGPS = ("policy_logp_chosen", "ref_logp_chosen", "policy_logp_rejected", "ref_logp_rejected")
 COUNTS = ("chosen_token_count", "rejected_token_count")
@@ -117,22 +117,29 @@ def is_typed(row: dict) -> bool:
     )
 
 
-def texts_of(row: dict) -> tuple[dict[str, str], dict[str, bool]]:
-    """The three texts, and for each whether it counts as empty."""
+def texts_of(row: dict) -> dict:
+    """The three texts, for each whether it counts as empty, and the answers with outer white space off."""
     if not isinstance(row["prompt"], list):
         texts = {name: row[name] for name in SIDES}
-        return texts, {name: is_blank(texts[name]) or (name != "prompt" and s1(texts[name]) == "") for name in SIDES}
-    shared = shared_user_turns(row["chosen"], row["rejected"])
-    lists = {"prompt": row["prompt"] + row["chosen"][:shared], "chosen": row["chosen"][shared:], "rejected": row["rejected"][shared:]}
+        empty = {name: is_blank(texts[name]) or (name != "prompt" and s1(texts[name]) == "") for name in SIDES}
+        return {"texts": texts, "empty": empty, "trimmed": [stripped(row["chosen"]), stripped(row["rejected"])]}
+    shared = shared_turns(row["chosen"], row["rejected"])
+    moved = row["chosen"][:shared]
+    repeated = shared > 0 and row["prompt"][-shared:] == moved
+    lists = {
+        "prompt": row["prompt"] if repeated else row["prompt"] + moved,
+        "chosen": row["chosen"][shared:], "rejected": row["rejected"][shared:],
+    }
     empty = {}
     for name, messages in lists.items():
         content = "\n".join(message["content"] or "" for message in messages)
         said = not is_blank(content) and (name == "prompt" or s1(content) != "")
         empty[name] = not said and not any("tool_calls" in message for message in messages)
-    return {name: flattened(messages) for name, messages in lists.items()}, empty
+    trimmed = [[message | {"content": stripped(message["content"] or "")} for message in lists[name]] for name in ("chosen", "rejected")]
+    return {"texts": {name: flattened(messages) for name, messages in lists.items()}, "empty": empty, "trimmed": trimmed}
 
 
-def invalid_codes(row: dict, texts: dict[str, str], empty: dict[str, bool], shared_id: bool) -> list[str]:
+def invalid_codes(row: dict, said: dict, shared_id: bool) -> list[str]:
     """Every sub-code of invalid_record that applies, in the order that decides the first."""
     codes = []
     logps = [row.get(name) for name in LOGPS]
@@ -147,17 +154,17 @@ def invalid_codes(row: dict, texts: dict[str, str], empty: dict[str, bool], shar
         codes.append("positive_logp")
     if any(row[name] < 1 for name in COUNTS):
         codes.append("bad_token_count")
-    if empty["prompt"]:
+    if said["empty"]["prompt"]:
         codes.append("empty_prompt")
-    if empty["chosen"] or empty["rejected"]:
+    if said["empty"]["chosen"] or said["empty"]["rejected"]:
         codes.append("empty_completion")
     if len(given) == 4 and all(math.isfinite(value) for value in given):
         dw, dl = float(logps[0]) - float(logps[1]), float(logps[2]) - float(logps[3])
         if not all(math.isfinite(value) for value in (dw, dl, dw - dl)):
             codes.append("overflow")
-    if texts["chosen"] == texts["rejected"]:
+    if said["texts"]["chosen"] == said["texts"]["rejected"]:
         codes.append("identical")
-    elif texts["chosen"].strip() == texts["rejected"].strip():
+    elif said["trimmed"][0] == said["trimmed"][1]:
         codes.append("identical_after_trim")
     return codes
 
@@ -201,12 +208,12 @@ def curate(rows: list[dict], gates: dict[str, dict], grid: dict) -> dict:
 
 
 def _score(row: dict, shared_id: bool, gates: dict[str, dict], grid: dict) -> dict:
-    texts, empty = texts_of(row)
-    codes = invalid_codes(row, texts, empty, shared_id)
+    said = texts_of(row)
+    codes = invalid_codes(row, said, shared_id)
     reasons = ["invalid_record"] if codes else []
     if is_unverified(row):
         reasons.append("unverified")
-    item = {"row": row, "texts": texts, "codes": codes, "reasons": reasons, "duplicates": {}, "failing": []}
+    item = {"row": row, "texts": said["texts"], "codes": codes, "reasons": reasons, "duplicates": {}, "failing": []}
     if not codes:
         item |= figures(row, grid)
         if item["margin"] <= Fraction(grid["min_dpo_margin"]):

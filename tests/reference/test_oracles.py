@@ -20,6 +20,7 @@ from reference.rules import (
     lock_holds,
     pair_up,
     reduce_runs,
+    texts_of,
 )
 from reference.texts import _digest, is_blank, keys_of, p1, s1, t1
 
@@ -129,8 +130,8 @@ def test_pair_gates() -> None:
     for case in oracle["length_ratio_cases"]:
         row = _pair({**base, **{name: case["inputs"][name] for name in ("chosen_token_count", "rejected_token_count")}})
         if "error" in case["expected"]:
-            texts = {"prompt": "p", "chosen": "c", "rejected": "r"}
-            assert invalid_codes(row, texts, dict.fromkeys(texts, False), False) == [case["expected"]["error"]]
+            said = texts_of({"prompt": "p", "chosen": "c", "rejected": "r"})
+            assert invalid_codes(row, said, False) == [case["expected"]["error"]]
             continue
         ratio = figures(row, GRID)["ratio"]
         assert ratio == Fraction(case["expected"]["length_ratio"])

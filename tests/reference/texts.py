@@ -298,12 +298,14 @@ def s1(text: str) -> str:
 
 
 def _is_number(token: str) -> bool:
+    """Digits of any script: only the block markers of the skeleton are said to be ASCII."""
+    digits = {character for character in token if character.isdecimal()}
     index = 1 if token[:1] in ("+", "-") and token else 0
-    end = _run(token, index, DIGITS)
+    end = _run(token, index, digits)
     if end == index:
         return False
-    while end < len(token) and token[end] in ".,:/" and _run(token, end + 1, DIGITS) > end + 1:
-        end = _run(token, end + 1, DIGITS)
+    while end < len(token) and token[end] in ".,:/" and _run(token, end + 1, digits) > end + 1:
+        end = _run(token, end + 1, digits)
     return token[end:] in ("", "%")
 
 
@@ -325,12 +327,22 @@ def t1(text: str) -> str:
         start = len(token) - len(token.lstrip(outer))
         if _is_number(body):
             body_form = "<num>"
-        elif "_" in body or (any(c.isalpha() for c in body) and any(c.isdigit() for c in body)):
+        elif "_" in body or (any(c.isalpha() for c in body) and any(c.isdecimal() for c in body)):
             body_form = "<id>"
         else:
             body_form = body
         tokens.append(token[:start] + body_form + token[start + len(body):] if body else token)
     return " ".join(tokens)
+
+
+def stripped(text: str) -> str:
+    """The text without white space at its ends."""
+    start, end = 0, len(text)
+    while start < end and text[start] in WHITE:
+        start += 1
+    while end > start and text[end - 1] in WHITE:
+        end -= 1
+    return text[start:end]
 
 
 def is_blank(text: str) -> bool:
@@ -362,9 +374,11 @@ def flattened(messages: list[dict]) -> str:
     return text
 
 
-def shared_user_turns(chosen: list[dict], rejected: list[dict]) -> int:
-    """How many whole user turns both sides repeat at their head."""
-    count = 0
-    while count < min(len(chosen), len(rejected)) and chosen[count] == rejected[count] and chosen[count]["role"] == "user":
+def shared_turns(chosen: list[dict], rejected: list[dict]) -> int:
+    """How many messages both sides repeat at their head, up to the last user turn among them."""
+    count = last_user = 0
+    while count < min(len(chosen), len(rejected)) and chosen[count] == rejected[count]:
         count += 1
-    return count
+        if chosen[count - 1]["role"] == "user":
+            last_user = count
+    return last_user
