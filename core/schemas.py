@@ -27,7 +27,8 @@ PAIRS: Final = _schema(
     },
 )
 """Narrow part of the pairs: everything but text. ``ordinal`` = position among the typed rows in input order, from 0
-without gaps; ``file``/``line`` = where the row came from (line of a JSONL file; else its position in the list or table, from 1); ``extra`` = RFC 8785 object of unknown columns, or null."""
+without gaps; ``file``/``line`` = where the row came from (line of a JSONL file; else its position in the list or table,
+from 1); ``extra`` = RFC 8785 object of unknown columns, or null."""
 
 TEXT: Final = _schema(
     {"ordinal": _INT, "prompt": _TEXT, "chosen": _TEXT, "rejected": _TEXT},

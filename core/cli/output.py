@@ -1,0 +1,139 @@
+"""The only place of the command line that prints.
+
+On a terminal tables are drawn by rich; piped, they are aligned text without colour, width limit or truncation. Every
+string passes ``core.text.visible`` first, and markup is off, so that text from a round can neither move the cursor nor
+colour itself. ``--json`` prints one JSON document in ASCII to standard output, and nothing else.
+"""
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from core.errors import CountersignError
+from core.text import visible, visible_line
+
+_INDENT: Final = "  "
+_GAP: Final = "  "
+STYLES: Final = {"pass": "green", "refuse": "red", "held": "yellow", "dim": "dim", "strong": "bold"}
+
+
+@dataclass(frozen=True, slots=True)
+class Styled:
+    """A text with one of ``STYLES``; piped output drops the style, so the words must say it too."""
+
+    text: str
+    style: str
+
+
+Cell = str | int | Styled
+
+
+def _console(*, error: bool = False) -> Console:
+    return Console(file=sys.stderr if error else sys.stdout, markup=False, highlight=False, emoji=False, soft_wrap=True)
+
+
+def _plain(cell: Cell) -> str:
+    return visible_line(cell.text if isinstance(cell, Styled) else str(cell))
+
+
+def _rich(cell: Cell) -> Text:
+    return Text(_plain(cell), style=STYLES[cell.style] if isinstance(cell, Styled) else "")
+
+
+def prepare_streams() -> None:
+    """Let a terminal that cannot show a character get an escape of it instead of an error."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+def document(value: Any) -> None:
+    """One JSON document on standard output: what ``--json`` prints."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=True, indent=_INDENT, allow_nan=False) + "\n")
+
+
+def raw(data: bytes) -> None:
+    """Bytes as they are on standard output: for documents that are canonical or signed."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def line(text: str = "", style: str | None = None) -> None:
+    """One paragraph on standard output; line feeds in it stay."""
+    _console().print(Text(visible(text), style=STYLES[style] if style is not None else ""))
+
+
+def note(text: str) -> None:
+    """A remark on standard error, so that it never mixes with what is piped."""
+    _console(error=True).print(Text(visible(text)))
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[Cell]], *, title: str | None = None, right: Iterable[str] = ()) -> None:
+    """A table on standard output; ``right`` names the columns that are aligned right (figures)."""
+    rows, right = [list(row) for row in rows], frozenset(right)
+    if title is not None:
+        line(title, "strong")
+    console = _console()
+    if console.is_terminal:
+        drawn = Table(box=None, pad_edge=False, header_style="bold")
+        for name in columns:
+            drawn.add_column(name, justify="right" if name in right else "left", overflow="fold")
+        for row in rows:
+            drawn.add_row(*(_rich(cell) for cell in row))
+        console.print(drawn, soft_wrap=False)
+        return
+    cells = [list(columns), *([_plain(cell) for cell in row] for row in rows)]
+    widths = [max(len(row[index]) for row in cells) for index in range(len(columns))]
+    for row in cells:
+        padded = (text.rjust(width) if name in right else text.ljust(width) for text, width, name in zip(row, widths, columns, strict=True))
+        sys.stdout.write(_GAP.join(padded).rstrip() + "\n")
+
+
+def facts(rows: Iterable[tuple[str, Cell]]) -> None:
+    """Names and values, one a line."""
+    rows = list(rows)
+    width = max((len(name) for name, _ in rows), default=0)
+    console = _console()
+    for name, value in rows:
+        console.print(Text(name.ljust(width), style="dim") + Text(_GAP) + _rich(value))
+
+
+def error(problem: CountersignError, *, as_json: bool) -> None:
+    """An error: on standard error, or with ``--json`` as one document on standard output."""
+    document(problem.as_dict()) if as_json else note(str(problem))
+
+
+def message(code: str, text: str, exit_code: int, *, as_json: bool) -> None:
+    """A fault that is none of ours to explain (usage, an interruption, a bug), in the same two forms."""
+    document({"error": code, "message": text, "exit_code": exit_code}) if as_json else note(text)
+
+
+@contextmanager
+def progress(*, quiet: bool = False) -> Iterator[Callable[[str, int, int | None], None]]:
+    """A progress bar on standard error while the block runs: call it with (what, done, in all or None). Nothing is drawn
+    where standard error is no terminal, or when ``quiet``."""
+    console = _console(error=True)
+    if quiet or not console.is_terminal:
+        yield lambda what, done, total: None
+        return
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def show(what: str, done: int, total: int | None) -> None:
+            if what not in tasks:
+                tasks[what] = bars.add_task(visible_line(what), total=total)
+            bars.update(tasks[what], completed=done, total=total)
+
+        yield show
