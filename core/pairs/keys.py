@@ -1,0 +1,120 @@
+"""The three structural keys of many pairs at once, over Arrow columns.
+
+    prompt_normalized_sha256            SHA-256 of the UTF-8 JSON list ["p1", p1(prompt)]
+    chosen_structural_skeleton_sha256   SHA-256 of ["s1", s1(chosen)]
+    joint_transition_pair_sha256        SHA-256 of ["j1", p1(prompt), s1(chosen), s1(rejected)]
+
+JSON without spaces and with characters as they are; the list framing keeps "ab" + "" apart from "a" + "b".
+
+Most texts are plain: printable ASCII without markdown and without a token that ``s1`` masks. One regular-expression pass a
+column tells; for them a form is lower case, single spaces and a trim, which Arrow does for the whole column. The others go
+through ``core.pairs.normal_forms`` one by one. ``tests/unit/test_pairs_keys.py`` compares both routes with the definitions.
+"""
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core.grid import DEDUP_KEYS
+from core.pairs.columns import flags, replaced
+from core.pairs.normal_forms import END_MARKS, p1, require_text, s1
+
+_HEX_CHARACTERS: Final = len(hashlib.sha256().hexdigest())
+
+# Conservative: what a pattern matches takes the slow route, which is right for every text.
+_NOT_PLAIN_PROMPT: Final = r"[^\t\n\r -~]"
+_NOT_PLAIN_ANSWER: Final = (
+    r"[^\t\n\r -~]|[`*]|\]\(|(?:^|[\n\r])[ \t]*(?:[>#~]|[-+][ \t]|[0-9]{1,3}[.)][ \t])"
+    r"|[0-9A-Fa-f-]{32}|[0-9]{4}-[0-9]{2}-[0-9]{2}[tT ][0-9]{2}:"
+)
+_LOOSE: Final = r"[\t\n\r]|  |^ | $"
+"""White space of a plain text that is not one space between two words."""
+_LOOSE_RUN: Final = r"[\t\n\r][\t\n\r ]*| [\t\n\r ]+"
+_CONTROL: Final = r"[\x00-\x1f]"
+_ASCII_END_MARKS: Final = "".join(mark for mark in END_MARKS if mark.isascii())
+
+
+@dataclass(frozen=True, slots=True)
+class NormalForm:
+    """A normal form, and the pattern of the texts that need its full rules."""
+
+    of: Callable[[str], str]
+    not_plain: str
+
+
+PROMPT_FORM: Final = NormalForm(p1, _NOT_PLAIN_PROMPT)
+SKELETON_FORM: Final = NormalForm(s1, _NOT_PLAIN_ANSWER)
+
+
+def quoted(text: str) -> str:
+    """A text as JSON: the same characters as RFC 8785 gives for a string."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def framed_digest(*fields: str) -> str:
+    """SHA-256, in hex, of the JSON list of ``fields``."""
+    return hashlib.sha256(f"[{','.join(map(quoted, fields))}]".encode()).hexdigest()
+
+
+def pair_keys(prompt: str, chosen: str, rejected: str) -> dict[str, str]:
+    """The three keys of one pair, by name. Raises RoundError for a text that has no normal form (empty, not Unicode)."""
+    prompt, chosen, rejected = map(require_text, (prompt, chosen, rejected))
+    digests = (framed_digest("p1", p1(prompt)), framed_digest("s1", s1(chosen)), framed_digest("j1", p1(prompt), s1(chosen), s1(rejected)))
+    return dict(zip(DEDUP_KEYS, digests, strict=True))
+
+
+def quoted_forms(texts: Any, form: NormalForm) -> Any:
+    """The normal form of every text of a string column, as JSON strings."""
+    slow = flags(pc.match_substring_regex(texts, pattern=form.not_plain))
+    lowered = pc.ascii_lower(texts)
+    loose = flags(pc.match_substring_regex(lowered, pattern=_LOOSE)) & ~slow
+    if loose.any():
+        runs = pc.replace_substring_regex(lowered.filter(pa.array(loose)), pattern=_LOOSE_RUN, replacement=" ")
+        lowered = replaced(lowered, loose, pc.ascii_trim(runs, characters=" "))
+    trimmed = pc.ascii_rtrim(lowered, characters=_ASCII_END_MARKS)
+    plain = pc.if_else(pc.equal(pc.binary_length(trimmed), 0), lowered, trimmed)
+    result = _quoted_printable(plain)
+    if not slow.any():
+        return result
+    return replaced(result, slow, pa.array([quoted(form.of(text)) for text in texts.filter(pa.array(slow)).to_pylist()], pa.string()))
+
+
+def _quoted_printable(texts: Any) -> Any:
+    """Texts without control characters as JSON strings."""
+    escaped = pc.replace_substring(pc.replace_substring(texts, pattern="\\", replacement="\\\\"), pattern='"', replacement='\\"')
+    return pc.binary_join_element_wise('"', escaped, '"', "")
+
+
+def quoted_column(texts: Any) -> Any:
+    """Any texts as JSON strings, in the characters of RFC 8785."""
+    control = flags(pc.match_substring_regex(texts, pattern=_CONTROL))
+    return replaced(_quoted_printable(texts), control, pa.array([quoted(text) for text in texts.filter(pa.array(control)).to_pylist()], pa.string()))
+
+
+def hex_digests(messages: Any) -> pa.Array:
+    """SHA-256, in hex, of the bytes of every row of a string column without nulls."""
+    _, offsets, data = messages.buffers()
+    ends = np.frombuffer(offsets, dtype=np.int32)[messages.offset: messages.offset + len(messages) + 1].tolist()
+    view, sha256 = memoryview(data), hashlib.sha256
+    joined = b"".join([sha256(view[start:end]).digest() for start, end in itertools.pairwise(ends)])
+    lengths = np.arange(len(messages) + 1, dtype=np.int32) * _HEX_CHARACTERS
+    return pa.Array.from_buffers(pa.string(), len(messages), [None, pa.py_buffer(lengths), pa.py_buffer(joined.hex().encode())])
+
+
+def key_columns(prompt: Any, chosen: Any, rejected: Any) -> dict[str, pa.Array]:
+    """The three keys of every pair, by name: string columns in, columns of hex digests out."""
+    p, c, r = quoted_forms(prompt, PROMPT_FORM), quoted_forms(chosen, SKELETON_FORM), quoted_forms(rejected, SKELETON_FORM)
+    frames = (
+        pc.binary_join_element_wise('["p1",', p, "]", ""),
+        pc.binary_join_element_wise('["s1",', c, "]", ""),
+        pc.binary_join_element_wise('["j1",', p, ",", c, ",", r, "]", ""),
+    )
+    return dict(zip(DEDUP_KEYS, map(hex_digests, frames), strict=True))
