@@ -15,7 +15,7 @@ from core.canonical import canonical_bytes, file_digest, parse_canonical
 from core.errors import RoundError, Where
 from core.gates.calibration import JudgeCalibration, RubricJudgeCalibrationGate, gates_for_pairs
 from core.gates.checks import Check
-from core.gates.curation import Curation, IterativeRpoPairCurator
+from core.gates.curation import ADMITTED_FILE, SCORED_FILE, Curation, IterativeRpoPairCurator
 from core.gates.holdout import Lock, PairedOutcomes, check_lock, pair_outcomes
 from core.gates.promotion import (
     PreRegisteredFlywheelPromoter,
@@ -26,18 +26,15 @@ from core.gates.promotion import (
     regression_rate,
     sanity_of,
 )
-from core.gates.receipt import PROMOTE_AWAITING, REFUSE, refusal_record
+from core.gates.receipt import PROMOTE_AWAITING, REFUSE, receipt_number, refusal_record
 from core.grid import Grid
 from core.literals import LiteralGateResult, Violation, code_digest, run_literal_gate
-from core.pairs.objective import round_half_even
 from core.rounds.folder import Round
 from core.rounds.workspace import Workspace
 from core.schemas import PARTS, REASONS
 from core.version import ENGINE_VERSION
 
 ASSESSMENT_FILE: Final = "assessment.json"
-SCORED_FILE: Final = "scored.parquet"
-ADMITTED_FILE: Final = "admitted_pairs.json"
 
 Progress = Callable[[int, int], None]
 
@@ -227,18 +224,18 @@ def _numbers(source: Round, grid: Grid, found: _Findings, calibrated: JudgeCalib
     decimals = grid.integer("receipt_decimals")
     means = {"mean_dpo_margin": curation.mean_margin, "mean_rpo_loss": curation.mean_loss}
     return {
-        "calibrated_judge_kappa": round_half_even(calibrated.kappa.value, decimals),
-        "calibrated_judge_fpr": round_half_even(calibrated.fpr.value, decimals),
+        "calibrated_judge_kappa": receipt_number(calibrated.kappa.value, decimals),
+        "calibrated_judge_fpr": receipt_number(calibrated.fpr.value, decimals),
         "calibrated_judge_passed": calibrated.open,
-        "uncalibrated_judge_kappa": round_half_even(uncalibrated.kappa.value, decimals),
+        "uncalibrated_judge_kappa": receipt_number(uncalibrated.kappa.value, decimals),
         "uncalibrated_synthetic_admitted": _uncalibrated_synthetic(source, curation, uncalibrated),
         "admitted_pair_count": curation.admitted,
         **{f"rejected_{reason}_count": curation.primary_reasons[reason] for reason in ("length_bias", "logp_collapse", "duplicate")},
-        **{name: 0.0 if value is None else round_half_even(value, decimals) for name, value in means.items()},
+        **{name: 0.0 if value is None else receipt_number(value, decimals) for name, value in means.items()},
         "holdout_lock_valid": lock.holds,
-        "net_holdout_gain": round_half_even(gain, decimals),
-        "regression_rate": round_half_even(lost, decimals),
-        "sanity_retention_rate": round_half_even(retention, decimals),
+        "net_holdout_gain": receipt_number(gain, decimals),
+        "regression_rate": receipt_number(lost, decimals),
+        "sanity_retention_rate": receipt_number(retention, decimals),
     }
 
 
@@ -328,7 +325,9 @@ def load_or_assess(workspace: Workspace, source: Round, grid: Grid, progress: Pr
     return Assessment(parse_canonical(stored.read_bytes(), where=Where(ASSESSMENT_FILE)), final)
 
 
-def recompute(source: Round, grid: Grid, literal_gate: Mapping[str, Any], code: str, destination: Path, progress: Progress | None = None) -> Assessment:
+def recompute(
+    source: Round, grid: Grid, literal_gate: Mapping[str, Any], code: str, destination: Path, progress: Progress | None = None,
+) -> Assessment:
     """Assess a round again for a verifier: the literal-gate result and the code digest are those of the statement, since
     the verifier's own engine may be another version; everything else is computed from the round under the grid.
 
@@ -352,4 +351,4 @@ def headline(document: Mapping[str, Any]) -> str:
         return f"Refuse: the round lacks {', '.join(part.replace('_', ' ') for part in document['missing_parts'])}{tail}"
     if not failing:
         return f"Refuse: a required number is undefined{tail}; reviewer open"
-    return f"Refuse: {failing} of {len(checks)} checks fail{tail}; reviewer open"
+    return f"Refuse: {failing} of {len(checks)} checks {'fails' if failing == 1 else 'fail'}{tail}; reviewer open"

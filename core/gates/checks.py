@@ -90,8 +90,8 @@ def rate_check(name: str, ratio: Ratio, grid: Grid, key: str, *, page: str, deta
     count, inside = _count_distance(ratio, bound, direction)
     limit = math.floor(bound * ratio.denominator) if direction == "max" else math.ceil(bound * ratio.denominator)
     words = {
-        ("max", True): f"room for {count:,} more", ("max", False): f"{count:,} too many",
-        ("min", True): f"{count:,} to spare", ("min", False): f"{count:,} short",
+        ("max", True): f"room for {count:,} more" if count else "room for no more", ("max", False): f"{count:,} too many",
+        ("min", True): f"{count:,} to spare" if count else "none to spare", ("min", False): f"{count:,} short",
     }[direction, inside]
     distance = Distance(abs(ratio.value - bound), inside, f"{words} ({unit})")
     return Check(
@@ -110,7 +110,8 @@ def value_check(name: str, ratio: Ratio, grid: Grid, key: str, *, page: str, det
                      remedy=f"The value has to be defined: {ratio.undefined}.")
     inside = ratio.value <= bound if direction == "max" else ratio.value >= bound
     away = abs(ratio.value - bound)
-    words = "exactly on the bound, which holds" if not away else f"{decimal_text(away, against=Fraction(0))} {'inside' if inside else 'outside'} the bound"
+    side = "inside" if inside else "outside"
+    words = f"{decimal_text(away, against=Fraction(0))} {side} the bound" if away else "exactly on the bound, which holds"
     return Check(
         name, "holds" if inside else "fails", f"{decimal_text(ratio.value, against=bound)}{suffix}", bound_text, page, detail, ratio, bound, key,
         Distance(away, inside, words), None if inside else remedy.format(bound=bound_text, now=decimal_text(ratio.value, against=bound)),

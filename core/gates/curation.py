@@ -24,7 +24,7 @@ from core.pairs.kernel import Gates, score_batch
 from core.pairs.keys import quoted_column
 from core.pairs.objective import nearest_double
 from core.pairs.rules import CurationRules
-from core.pairs.settle import ScoredSpill, candidates_of, settled
+from core.pairs.settle import CANDIDATES, ScoredSpill, candidates_of, settled
 from core.pairs.tally import ORIGINS, Group, Tally, mean
 from core.rounds.writers import RowGroupWriter
 from core.schemas import INVALID_CODES, REASONS, SCORED
@@ -185,7 +185,7 @@ class IterativeRpoPairCurator:
             for scored in self._scored(source, gates, repeated, len(ids), progress):
                 spill.write(scored)
                 found.append(candidates_of(scored))
-            candidates = pa.Table.from_batches(found, candidates_of(SCORED.empty_table().combine_chunks().to_batches()[0]).schema)
+            candidates = pa.Table.from_batches(found, CANDIDATES)
             resolution = resolve(candidates, self.rules.enforced_keys)
             final = settled(spill.batches(), candidates, resolution, _STORAGE["narrow_row_group"])
             _settle(final, tally, destination)

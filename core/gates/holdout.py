@@ -149,7 +149,8 @@ def pair_outcomes(item_ids: Sequence[str], outcomes: pa.Table, reducer: str) -> 
             verdicts[arm][item] = _reduced(known, reducer, tie=arm == "baseline")
     lacking = [item for item in item_ids if item not in verdicts["baseline"]]
     if lacking:
-        raise _fault("missing_outcome", "a baseline outcome of every item", f"none of {lacking[0]!r} ({len(lacking)} in all)", "run the baseline on it")
+        first = f"none of {lacking[0]!r} ({len(lacking)} in all)"
+        raise _fault("missing_outcome", "a baseline outcome of every item", first, "run the baseline on it")
     return _paired(item_ids, verdicts, {arm: _run_span(items) for arm, items in arms.items()})
 
 

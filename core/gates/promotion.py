@@ -7,17 +7,17 @@ them; otherwise they are shown, as a warning where the figure is bad.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.gates.checks import Check, fact_check, rate_check, value_check
+from core.gates.checks import Check, State, fact_check, rate_check, value_check
 from core.gates.holdout import LOCK_MISMATCH, MALFORMED_LOCK, Lock, PairedOutcomes
 from core.grid import Grid
-from core.persons.identity import person_key
+from core.persons.registry import Registry, self_review
 from core.settings import SETTINGS
 from core.statistics.ratio import Ratio, counted_ratio, decimal_text, fraction_text
 
@@ -107,8 +107,8 @@ class PreRegisteredFlywheelPromoter:
         if self.grid.optional_fraction("min_net_holdout_gain") is not None:
             return rate_check("net_gain", gain, self.grid, "min_net_holdout_gain", page="holdout", unit="items", detail=detail,
                               remedy="The net gain is at least {limit} of {n} items (now {now}).")
-        observed = f"{decimal_text(Fraction(gain.numerator))} of {gain.denominator:,}, {fraction_text(gain).rpartition(', ')[-1]}"
-        return Check("net_gain", "warning" if gain.numerator <= 0 else "noted", observed, "no bound in this grid", "holdout", detail, gain, decides=False)
+        state: State = "warning" if gain.numerator <= 0 else "noted"
+        return Check("net_gain", state, fraction_text(gain), "no bound in this grid", "holdout", detail, gain, decides=False)
 
     def no_collapsed_pair(self, admitted: int, lowest_drift: Fraction | None) -> Check:
         """At least one pair is admitted, and the lowest chosen drift over admitted pairs keeps the grid's bound."""
@@ -155,14 +155,13 @@ class PreRegisteredFlywheelPromoter:
         )
 
 
-def distinct_reviewer(proposers: Sequence[str], reviewer: str | None, aliases: Mapping[str, str] | None = None) -> Check:
-    """No proposer and the reviewer are the same person. ``aliases``: id -> person key, where a registry is at hand."""
+def distinct_reviewer(proposers: Sequence[str], reviewer: str | None, registry: Registry | None = None) -> Check:
+    """No proposer and the reviewer are the same person. ``registry`` adds aliases and owners, where one is at hand."""
     names = ", ".join(proposers)
     detail = "persons are compared, not strings: case, spaces, width, plus-tags and registered aliases make no second person"
     if reviewer is None:
         return Check("distinct_reviewer", "open", f"proposed by {names}", "another person", "sign_off", detail)
-    keys = {person_key(proposer, aliases) for proposer in proposers}
-    same = person_key(reviewer, aliases) in keys
+    same = self_review(reviewer, proposers, registry) is not None
     return fact_check(
         "distinct_reviewer", not same, observed=f"{reviewer} reviews, {names} proposed", bound="another person", page="sign_off", detail=detail,
         remedy="Another person has to review: nobody approves their own round.",

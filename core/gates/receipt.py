@@ -6,14 +6,18 @@ Where a required number is undefined there is no receipt: a refusal record names
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 from core.canonical import canonical_bytes
 from core.errors import IdentityError, RoundError, Where
 from core.gates.checks import Check
 from core.gates.promotion import distinct_reviewer
+from core.persons.registry import Registry
+from core.statistics.ratio import rounded_decimal
 
 if TYPE_CHECKING:
     from core.gates.assessment import Assessment
@@ -28,6 +32,20 @@ RECEIPT_FIELDS: Final = (
 
 REFUSE: Final = "REFUSE"
 PROMOTE_AWAITING: Final = "PROMOTE, AWAITING REVIEWER"
+
+
+def receipt_number(value: Fraction, decimals: int) -> float:
+    """An exact value as the receipt states it: rounded once, half to even, never -0.0.
+
+    Raises RoundError ``figure_out_of_range`` where no double can hold it.
+    """
+    number = float(rounded_decimal(value, decimals))
+    if math.isinf(number):
+        raise RoundError(
+            "figure_out_of_range", expected="a figure that fits a double", got="a figure above 1.8e308",
+            remedy="check the log-probabilities of the admitted pairs",
+        )
+    return number
 
 
 def refusal_record(reasons: Iterable[tuple[str, str]]) -> dict[str, Any]:
@@ -56,15 +74,15 @@ class Decision:
         return canonical_bytes(dict(self.receipt if self.receipt is not None else self.refusal or {}))
 
 
-def decide(assessment: Assessment, reviewer_id: str, aliases: Mapping[str, str] | None = None) -> Decision:
+def decide(assessment: Assessment, reviewer_id: str, registry: Registry | None = None) -> Decision:
     """Settle ``distinct_reviewer`` and with it the receipt.
 
-    ``aliases``: id -> person key of a registry; deciding needs none. An id outside the grammar is bad input here
-    (RoundError); proposing and signing refuse it as an identity.
+    ``registry`` adds aliases and owners; deciding needs none. An id outside the grammar is bad input here (RoundError);
+    proposing and signing refuse it as an identity.
     """
     document = assessment.document
     try:
-        check = distinct_reviewer(assessment.proposers, reviewer_id, aliases)
+        check = distinct_reviewer(assessment.proposers, reviewer_id, registry)
     except IdentityError as problem:
         raise RoundError(
             problem.code, expected=problem.expected, got=problem.got, remedy=problem.remedy, where=Where(field="reviewer_id"),

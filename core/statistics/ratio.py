@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from core.settings import SETTINGS
 
+
 def json_integer(value: int) -> int | str:
     """An integer as JSON carries it: a number up to 2^53-1 in size, else its decimal digits as a string."""
     return value if abs(value) <= SETTINGS["json"]["max_safe_integer"] else str(value)
@@ -77,4 +78,5 @@ def fraction_text(ratio: Ratio, *, against: Fraction | None = None) -> str:
     """``13 of 120, 10.83 %``, or ``undefined: the verifier failed nothing``."""
     if ratio.value is None:
         return f"undefined: {ratio.undefined}"
-    return f"{ratio.numerator:,} of {ratio.denominator:,}, {percent_text(ratio.value, against=against)}"
+    count = f"{ratio.numerator:,}".replace("-", MINUS)
+    return f"{count} of {ratio.denominator:,}, {percent_text(ratio.value, against=against)}"

@@ -1,0 +1,188 @@
+"""``countersign decide``: the engine's verdict on a round, as a table, as JSON, or as the bare receipt."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
+
+import typer
+
+from core.cli import output
+from core.cli.options import DEFAULT_WORKSPACE, JsonOption, WorkspaceOption
+from core.cli.output import Cell, Styled
+from core.errors import EXIT, IdentityError, RoundError, Where
+from core.gates.assessment import Assessment, headline, load_or_assess
+from core.gates.receipt import PROMOTE_AWAITING, Decision, decide
+from core.grid import Grid, default_grid, load_grid
+from core.persons.identity import person_key
+from core.rounds.folder import ROUND_FILE, Round
+from core.rounds.ingest import load_bundle
+from core.rounds.readers import json_list
+from core.rounds.workspace import Workspace
+from core.schemas import REASONS
+from core.signing.ledger import Ledger
+from core.signing.status import State, round_status
+
+_STYLES = {"holds": "pass", "fails": "refuse", "undefined": "refuse", "warning": "held", "open": "held", "noted": "dim"}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("decide")(decide_command)
+
+
+@contextmanager
+def _opened(source: str, workspace: Path) -> Iterator[tuple[Round, Workspace]]:
+    """The round that SOURCE names and the workspace that keeps its assessment: a bundle and a loose folder get one of
+    their own that is gone afterwards."""
+    path = Path(source)
+    if path.is_file():
+        with load_bundle(json_list.read_bytes(path, path.name), path.name, now=datetime.now(UTC)) as opened, _scratch() as scratch:
+            yield opened, scratch
+    elif (path / ROUND_FILE).is_file():
+        opened = Round.open(path)
+        opened.verify_files()
+        with _scratch() as scratch:
+            yield opened, scratch
+    else:
+        place = Workspace.open(workspace)
+        yield place.round(source), place
+
+
+@contextmanager
+def _scratch() -> Iterator[Workspace]:
+    with TemporaryDirectory(prefix="countersign-") as folder:
+        yield Workspace.open(Path(folder), create=True)
+
+
+def _reviewer(opened: Round, stated: str | None) -> str | None:
+    named = opened.manifest.reviewer
+    if stated is None or named is None:
+        return stated if named is None else named
+    try:
+        same = person_key(stated) == person_key(named)
+    except IdentityError as problem:
+        raise RoundError(
+            problem.code, expected=problem.expected, got=problem.got, remedy=problem.remedy, where=Where(field="--reviewer"),
+        ) from problem
+    if not same:
+        raise RoundError(
+            "reviewer_is_named", expected=f"{named}, the reviewer that the round names", got=repr(stated),
+            remedy="leave --reviewer out, or propose the round without a named reviewer", where=Where(field="--reviewer"),
+        )
+    return named
+
+
+def decide_command(
+    source: Annotated[str, typer.Argument(metavar="ROUND", help="A round of the workspace (digest, prefix or id), a round folder, or a bundle.")],
+    reviewer: Annotated[str | None, typer.Option("--reviewer", help="Id of the reviewer; settles the receipt.")] = None,
+    grid: Annotated[Path | None, typer.Option("--grid", help="A grid file instead of the default grid.")] = None,
+    canonical: Annotated[bool, typer.Option("--canonical", help="Print the receipt (or refusal record) alone, as RFC 8785 bytes.")] = False,
+    require_approved: Annotated[
+        bool, typer.Option("--require-approved", help="Exit 3 unless the ledger holds an approval of this round."),
+    ] = False,
+    workspace: WorkspaceOption = DEFAULT_WORKSPACE,
+    as_json: JsonOption = False,
+) -> None:
+    """Compute every check of a round and print the verdict. Exit 0: the engine would promote; 3: it refuses."""
+    rules = default_grid() if grid is None else load_grid(grid)
+    with _opened(source, workspace) as (opened, place):
+        person = _reviewer(opened, reviewer)
+        with output.progress(quiet=as_json or canonical) as progress:
+            assessment = load_or_assess(place, opened, rules, lambda done, total: progress("pairs", done, total))
+        decision = None if person is None else decide(assessment, person)
+        approved = _approved(place, opened)
+        if canonical:
+            output.raw(_canonical(decision) + b"\n")
+        elif as_json:
+            output.document(_document(assessment, decision, approved))
+        else:
+            _print(assessment, decision, rules, approved)
+    promote = assessment.verdict == PROMOTE_AWAITING if decision is None else decision.promote
+    if not promote or (require_approved and not approved):
+        raise typer.Exit(EXIT["refused"])
+
+
+def _approved(place: Workspace, opened: Round) -> bool:
+    """Whether the workspace's ledger closed this round with an approval. A loose round has no ledger, so it is not."""
+    return round_status(Ledger(place.ledger_file).read(), opened.digest).state is State.APPROVED
+
+
+def _canonical(decision: Decision | None) -> bytes:
+    if decision is None:
+        raise RoundError(
+            "missing_field", expected="a reviewer: the receipt is a function of the assessment and the reviewer", got="none",
+            remedy="add reviewer_id to the bundle, or --reviewer", where=Where(field="reviewer_id"),
+        )
+    return decision.receipt_bytes
+
+
+def _document(assessment: Assessment, decision: Decision | None, approved: bool) -> dict[str, Any]:
+    return {
+        "verdict": assessment.verdict, "headline": headline(assessment.document), "approved": approved,
+        "promote": None if decision is None else decision.promote,
+        "distinct_reviewer": None if decision is None else decision.check.as_dict(),
+        "receipt": None if decision is None else decision.receipt,
+        "refusal": assessment.document["refusal"] if decision is None else decision.refusal,
+        "assessment": dict(assessment.document),
+    }
+
+
+def _print(assessment: Assessment, decision: Decision | None, grid: Grid, approved: bool) -> None:
+    document = assessment.document
+    output.line(headline(document), "pass" if assessment.verdict == PROMOTE_AWAITING else "refuse")
+    output.facts([
+        ("round", f"{document['round_id']} {assessment.round_digest}"), ("grid", f"{grid.name} version {grid.version} {grid.digest}"),
+        ("engine", f"{document['engine_version']} {assessment.code_digest}"), ("proposed by", ", ".join(assessment.proposers)),
+    ])
+    checks = [*document["checks"]]
+    if decision is not None:
+        checks = [check for check in checks if check["name"] != decision.check.name] + [decision.check.as_dict()]
+    output.table(("check", "state", "observed", "bound", "distance"), [_row(check) for check in checks], title="Checks")
+    if document["judges"]:
+        output.table(("judge", "gate", "kappa", "agreement", "false-positive approvals"), _judge_rows(document["judges"]), title="Judges")
+    _print_pairs(document)
+    for check in checks:
+        if check["remedy"] is not None:
+            output.line(f"To hold: {check['remedy']}")
+    if document["refusal"] is not None:
+        output.table(("reason", "detail"), [(item["code"], item["detail"]) for item in document["refusal"]["reasons"]], title="No receipt, because")
+    output.line(_closing(assessment, decision, approved), "strong")
+
+
+def _row(check: dict[str, Any]) -> tuple[Cell, ...]:
+    distance = "" if check["distance"] is None else check["distance"]["text"]
+    return (check["name"], Styled(check["state"], _STYLES[check["state"]]), check["observed"]["text"], check["bound"]["text"], distance)
+
+
+def _judge_rows(judges: dict[str, Any]) -> list[tuple[Cell, ...]]:
+    rows: list[tuple[Cell, ...]] = []
+    for judge_id, judge in judges.items():
+        gate = judge["gate"]
+        state = Styled("open", "pass") if gate["open"] else Styled(f"closed: {', '.join(gate['failing'])}", "refuse")
+        rows.append((judge_id, state, *(check["observed"]["text"] for check in gate["checks"] if check["name"] != "missing_verdict")))
+    return rows
+
+
+def _print_pairs(document: dict[str, Any] | Any) -> None:
+    table = document["reason_table"]
+    output.line(
+        f"Pairs: {table['in']:,} in = {table['admitted']:,} admitted + {table['rejected']:,} rejected + {table['held']:,} held"
+        f" + {table['quarantined']:,} quarantined",
+    )
+    if table["rejected"]:
+        rows = [(reason, table["reasons"][reason]) for reason in REASONS if table["reasons"][reason]]
+        output.table(("rejected because", "pairs"), rows, right=("pairs",))
+
+
+def _closing(assessment: Assessment, decision: Decision | None, approved: bool) -> str:
+    if approved:
+        return "The ledger holds an approval of this round."
+    if decision is not None and not decision.promote and assessment.verdict == PROMOTE_AWAITING:
+        return "Refused: the reviewer is the proposer. Another person has to review."
+    if assessment.verdict == PROMOTE_AWAITING:
+        return "Not approved yet: another person has to review and sign."
+    return "The engine refuses this round; a refusal cannot be overridden."
