@@ -1,0 +1,153 @@
+"""Persons with keys in memory, a registry of them, and statements about rounds that are only digests: for tests of the ledger."""
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from core.gates.receipt import RECEIPT_FIELDS
+from core.grid import default_grid
+from core.persons.publickey import PublicKey, public_key
+from core.persons.registry import Registry
+from core.schemas import REASONS
+from core.signing.admission import Rules, admit
+from core.signing.dsse import Envelope, Signature, seal
+from core.signing.grids import AcceptedGrids
+from core.signing.ledger import Ledger, LedgerEntry, LedgerView
+from core.signing.propose import common_members
+from core.signing.statement import PAYLOAD_TYPE, Statement, build_statement
+from core.signing.status import earlier_decisions, reference
+
+NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
+
+
+def sha(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Actor:
+    """A person with a key in memory; signs like any Signer."""
+
+    id: str
+    roles: tuple[str, ...] = ("proposer", "reviewer")
+    aliases: tuple[str, ...] = ()
+    owner: str | None = None
+    extra: str = ""
+    private: Ed25519PrivateKey = field(default_factory=Ed25519PrivateKey.generate, repr=False)
+
+    @property
+    def public(self) -> PublicKey:
+        return public_key(self.private.public_key().public_bytes_raw())
+
+    def sign(self, message: bytes) -> Signature:
+        return Signature(self.public.keyid, self.private.sign(message))
+
+    @property
+    def toml(self) -> str:
+        group = "persons" if self.owner is None else "agents"
+        owner = "" if self.owner is None else f'owner = "{self.owner}"\n'
+        return (
+            f'[{group}."{self.id}"]\nroles = {list(self.roles)}\naliases = {list(self.aliases)}\n{owner}{self.extra}\n'
+            f'[{group}."{self.id}".keys."{self.public.keyid}"]\npublic = "{self.public.openssh}"\n'
+        )
+
+
+def registry_bytes(*actors: Actor) -> bytes:
+    return ("registry_version = 1\n" + "".join(actor.toml for actor in actors)).encode()
+
+
+def registry_of(*actors: Actor) -> Registry:
+    return Registry.from_bytes(registry_bytes(*actors))
+
+
+def rules_of(registry: Registry, now: datetime = NOW, grids: AcceptedGrids | None = None) -> Rules:
+    return Rules(registry, AcceptedGrids({}) if grids is None else grids, now)
+
+
+RECEIPT: dict[str, Any] = {
+    name: name in ("calibrated_judge_passed", "holdout_lock_valid", "promote_round") if name.endswith(("passed", "valid", "round")) else 0
+    for name in RECEIPT_FIELDS if name != "admitted_pair_ids"
+}
+REFUSAL = {"schema_version": 1, "verdict": "REFUSE", "reasons": [{"code": "incomplete_round", "detail": "not supplied: pairs"}]}
+
+
+def round_part(name: str, proposers: list[str], **changes: Any) -> dict[str, Any]:
+    return {
+        "round_id": name, "round_digest": sha(name), "grid_digest": default_grid().digest,
+        "holdout_lock": {"sha256": sha("holdout"), "registered_at": None, "registered_by": None}, "holdout_digest": sha("holdout"),
+        "candidate_name": "candidate", "candidate_digest": sha(f"candidate of {name}"), "baseline_name": "baseline", "baseline_digest": None,
+        "proposers": proposers, **changes,
+    }
+
+
+def proposal(view: LedgerView, registry: Registry, proposer: str, name: str = "r1", now: datetime = NOW, **changes: Any) -> Statement:
+    part = round_part(name, [proposer])
+    part |= {key: value for key, value in changes.items() if key in part}
+    members = {
+        **common_members(view, registry, now), **part, "proposer": proposer, "pairs_digest": sha(f"pairs of {name}"), "supersedes": [],
+    }
+    members |= changes
+    if "supersedes" not in changes:
+        members["supersedes"] = [reference(entry) for entry in earlier_decisions(view, members)]
+    return build_statement("proposal", members)
+
+
+def decision(view: LedgerView, registry: Registry, reviewer: str, proposed: LedgerEntry, now: datetime = NOW, **changes: Any) -> Statement:
+    named = proposed.statement.predicate
+    part = {name: named[name] for name in round_part("", [])}
+    return build_statement("decision", {
+        **common_members(view, registry, now), **part, "decision": "approve", "reviewer": reviewer, "identified_by": "registered_key",
+        "proposal_sha256": proposed.digest, "holdout_witness": None, "engine_version": "0", "code_digest": sha("code"),
+        "literal_gate": {"passed": True, "policy_digest": sha("policy"), "files": 1, "violations": []},
+        "receipt_sha256": sha("receipt"), "receipt": RECEIPT, "refusal": None, "admitted_pairs_sha256": sha("[]"),
+        "reason_table": {"in": 3, "admitted": 1, "rejected": 1, "held": 1, "quarantined": 0, "reasons": dict.fromkeys(REASONS, 0) | {"duplicate": 1}},
+        "comment": "", "strength": {"version": 1}, "coverage": {"version": 1}, **changes,
+    })
+
+
+def registration(view: LedgerView, registry: Registry, person: str, holdout: str = "holdout", now: datetime = NOW, **changes: Any) -> Statement:
+    members = {**common_members(view, registry, now), "holdout_sha256": sha(holdout), "items": 3, "registered_by": person}
+    return build_statement("registration", members | changes)
+
+
+def sealed(statement: Statement, actor: Actor) -> Envelope:
+    return seal(PAYLOAD_TYPE, statement.payload, actor)
+
+
+def append(ledger: Ledger, statement: Statement, actor: Actor, rules: Rules) -> LedgerEntry:
+    envelope = sealed(statement, actor)
+    return ledger.append(envelope, lambda view: admit(view, envelope, statement, rules))
+
+
+@dataclass(frozen=True)
+class Court:
+    """A ledger with a proposer Ana and reviewers Ben and Eva."""
+
+    ledger: Ledger
+    ana: Actor
+    ben: Actor
+    eva: Actor
+    registry: Registry
+    rules: Rules
+
+    def propose(self, name: str = "r1", **changes: Any) -> LedgerEntry:
+        return append(self.ledger, proposal(self.ledger.read(), self.registry, self.ana.id, name, **changes), self.ana, self.rules)
+
+    def decide(self, proposed: LedgerEntry, actor: Actor | None = None, **changes: Any) -> LedgerEntry:
+        who = actor or self.ben
+        return append(self.ledger, decision(self.ledger.read(), self.registry, who.id, proposed, **changes), who, self.rules)
+
+    def register(self, holdout: str = "holdout", actor: Actor | None = None) -> LedgerEntry:
+        who = actor or self.eva
+        return append(self.ledger, registration(self.ledger.read(), self.registry, who.id, holdout), who, self.rules)
+
+
+def court(folder: Path) -> Court:
+    ana, ben, eva = Actor("ana@example.org", aliases=("curator-a",)), Actor("ben@example.org"), Actor("eva@example.org")
+    registry = registry_of(ana, ben, eva)
+    return Court(Ledger(folder / "ledger" / "receipts.jsonl"), ana, ben, eva, registry, rules_of(registry))
