@@ -49,7 +49,8 @@ MEASURE_NAMES: Final = tuple(measure.name for measure in MEASURES)
 
 @dataclass(frozen=True, slots=True)
 class BinPlan:
-    """Bins ``first`` to ``last`` of one measure, each ``step`` wide (see the module); ``pairs`` have the figure.
+    """Bins ``first`` to ``last`` of one measure, each ``step`` wide (see the module); ``pairs`` have the figure, which runs
+    from ``lowest`` to ``highest`` over the whole round.
 
     ``bound`` is the grid's bound in the measure's own unit (for ratio the plain ratio, not its logarithm), or None.
     """
@@ -61,6 +62,25 @@ class BinPlan:
     last: int
     pairs: int
     bound: float | None
+    lowest: float
+    highest: float
+
+    @property
+    def tails(self) -> tuple[int, ...]:
+        """The under- and overflow bins that any pair of the round falls in."""
+        low = (self.below,) if _bin_of(self.measure.closed, self.lowest, self.anchor, self.step) < self.first else ()
+        high = (self.above,) if _bin_of(self.measure.closed, self.highest, self.anchor, self.step) > self.last else ()
+        return low + high
+
+    @property
+    def below(self) -> int:
+        """The underflow bin."""
+        return self.first - 1
+
+    @property
+    def above(self) -> int:
+        """The overflow bin."""
+        return self.last + 1
 
     def edge(self, index: int) -> float:
         """The left edge of bin ``index``."""
@@ -117,9 +137,10 @@ def plan_bins(spread: Mapping[str, Any], bounds: Mapping[str, float | None]) -> 
     """Bins of every measure that at least one pair has. ``spread`` is the row of ``figure_spread.sql``."""
     plans = {}
     for measure in MEASURES:
-        pairs, low, high = (spread[f"{part}_{measure.name}"] for part in ("n", "low", "high"))
+        pairs, low, high, lowest, highest = (spread[f"{part}_{measure.name}"] for part in ("n", "low", "high", "min", "max"))
         if pairs:
-            plans[measure.name] = _plan(measure, low, high, pairs, bounds[measure.name])
+            first = _plan(measure, low, high, bounds[measure.name])
+            plans[measure.name] = replace(first, pairs=pairs, lowest=lowest, highest=highest)
     return plans
 
 
@@ -133,7 +154,7 @@ def _bin_of(closed: Closed, value: float, anchor: float, step: float) -> int:
     return distance if value >= 0 else -distance
 
 
-def _plan(measure: Measure, low: float, high: float, pairs: int, bound: float | None) -> BinPlan:
+def _plan(measure: Measure, low: float, high: float, bound: float | None) -> BinPlan:
     lines = _bound_lines(measure, bound)
     reach = max(high - low, _CHARTS["bound_reach"])
     shown = [line for line in lines if low - reach <= line <= high + reach]
@@ -143,7 +164,7 @@ def _plan(measure: Measure, low: float, high: float, pairs: int, bound: float | 
     else:
         anchor, step = (lines[0] if lines else 0.0), _step(high - low)
     first, last = (_bin_of(measure.closed, value, anchor, step) for value in (low, high))
-    plan = BinPlan(measure, anchor, step, first, last, pairs, bound)
+    plan = BinPlan(measure, anchor, step, first, last, 0, bound, low, high)
     for line in shown:  # a bar, be it an empty one, on each side of a bound that is drawn
         edge = plan.edge_at(line)
         plan = replace(plan, first=min(plan.first, edge - 1), last=max(plan.last, edge))

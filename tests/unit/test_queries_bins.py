@@ -23,7 +23,7 @@ def spread(**given_: tuple[float, float]) -> dict[str, float | int | None]:
     row: dict[str, float | int | None] = {}
     for name in MEASURE:
         low, high = given_.get(name, (None, None))
-        row |= {f"n_{name}": 0 if low is None else 10, f"low_{name}": low, f"high_{name}": high}
+        row |= {f"n_{name}": 0 if low is None else 10, f"low_{name}": low, f"high_{name}": high, f"min_{name}": low, f"max_{name}": high}
     return row
 
 
@@ -117,7 +117,8 @@ def test_tails_are_counted_in_under_and_overflow_bins(tmp_path: Path) -> None:
         found = bars(queries, plans)["loss"]
     assert plans["loss"].edge(plans["loss"].last + 1) < 3
     # quantiles .005 and .995 of 1,002 losses are 1.005 and 1.996, so the two outliers and nothing else lie above 2
-    assert [row["pairs"] for row in found if row["bin"] == plans["loss"].last + 1] == [2]
+    assert [row["pairs"] for row in found if row["bin"] == plans["loss"].above] == [2]
+    assert plans["loss"].tails == (plans["loss"].above,) and plans["margin"].tails == ()
     assert sum(row["pairs"] for row in found) == 1002
 
 

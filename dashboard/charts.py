@@ -1,0 +1,213 @@
+"""The histograms as pure functions from rows to figures: no Streamlit, no query, no decision.
+
+The same encoding on every chart, light and dark: admitted pairs are plain bars standing on the axis, rejected pairs are
+hatched bars stacked on them, held pairs a line of their own. The bound is a dashed line with the count on each
+side, drawn only where the grid has one. Bars beyond the drawn range stand apart, on a band, with their own tick.
+
+All text in a figure is made here from numbers and constants; nothing from a round's texts or names goes into one.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Final
+
+import plotly.graph_objects as go
+
+from core.rounds.query_bins import BinPlan, BinRange
+from core.settings import SETTINGS
+from core.statistics.ratio import percent_text
+from dashboard import words
+from dashboard.chart_words import MEASURE_WORDS, Sides, bin_text, bound_text, number, ratio_text, sides_of
+from dashboard.palette import Palette
+
+_C: Final = SETTINGS["charts"]
+_CLEAR: Final = "rgba(0,0,0,0)"
+CONFIG: Final = {"displayModeBar": False, "doubleClick": False, "scrollZoom": False, "showTips": False}
+"""Plotly's options: no tool bar (its share button would upload), no zoom."""
+
+Bars = Sequence[Mapping[str, Any]]
+
+
+def histogram(bars: Bars, plan: BinPlan, colours: Palette, chosen: BinRange | None = None) -> go.Figure:
+    """One figure of the pairs, in bins. ``bars``: rows of one measure (``chart_words.bars_of``); ``chosen``: the committed
+    range, outside which bars are pale."""
+    sides, counts = sides_of(bars, plan), _counts(bars)
+    figure = go.Figure(layout=_layout(plan, sides, colours))
+    for state in ("admitted", "rejected"):
+        figure.add_trace(_bar_trace(state, counts[state], plan, colours, chosen, sides.total))
+    if counts["held"]:
+        figure.add_traces(_held_traces(counts["held"], plan, colours))
+    _axes(figure, plan, counts, colours)
+    _tail_bands(figure, plan, colours)
+    for line, notes in zip(plan.lines(), _bound_notes(plan, sides), strict=False):
+        figure.add_shape(type="line", x0=line, x1=line, y0=0, y1=1, yref="paper", line={"color": colours.text, "width": 1, "dash": "dot"})
+        for note, anchor in notes:
+            _note(figure, line, note, anchor, colours)
+    if chosen is not None:
+        figure.add_vrect(
+            x0=_end(plan, chosen.first, 0), x1=_end(plan, chosen.last, 1), fillcolor=_CLEAR,
+            line={"color": colours.accent, "width": 1},
+        )
+    return figure
+
+
+def _counts(bars: Bars) -> dict[str, dict[int, int]]:
+    """state -> bin -> pairs, over both sides of the bound."""
+    found: dict[str, dict[int, int]] = {"admitted": {}, "rejected": {}, "held": {}}
+    for row in bars:
+        state = found[row["state"]]
+        state[row["bin"]] = state.get(row["bin"], 0) + row["pairs"]
+    return found
+
+
+def _shift(plan: BinPlan, index: int) -> float:
+    """Bars beyond the drawn range stand a gap apart."""
+    gap = float(plan.step * _C["tail_gap"])
+    return -gap if index < plan.first else gap if index > plan.last else 0.0
+
+
+def _centre(plan: BinPlan, index: int) -> float:
+    return plan.edge(index) + float((plan.edge(index + 1) - plan.edge(index)) * _C["centre"]) + _shift(plan, index)
+
+
+def _end(plan: BinPlan, index: int | None, offset: int) -> float:
+    """Where a chosen range is drawn to: its edge, or the far side of the tail's bar for an open end."""
+    if index is not None:
+        return plan.edge(index + offset)
+    beyond = plan.above if offset else plan.below
+    if beyond not in plan.tails:
+        return plan.edge(plan.above if offset else plan.first)
+    return plan.edge(beyond + offset) + _shift(plan, beyond)
+
+
+def _bar_trace(state: str, counts: Mapping[int, int], plan: BinPlan, colours: Palette, chosen: BinRange | None, total: int) -> go.Bar:
+    indexes = sorted(counts)
+    marker: dict[str, Any] = {
+        "color": colours.admitted if state == "admitted" else colours.rejected, "line": {"width": 0},
+        "opacity": [1 if _is_in(index, chosen) else _C["left_out_opacity"] for index in indexes],
+    }
+    if state == "rejected":
+        marker["pattern"] = {
+            "shape": "/", "size": _C["hatch_size"], "solidity": _C["hatch_solidity"], "fillmode": "overlay", "fgcolor": colours.background,
+        }
+    return go.Bar(
+        name=state, x=[_centre(plan, index) for index in indexes], y=[counts[index] for index in indexes], marker=marker,
+        width=[(plan.edge(index + 1) - plan.edge(index)) * (1 - _C["bar_gap"]) for index in indexes],
+        customdata=[_hover(state, plan, index, counts[index], total) for index in indexes], hovertemplate="%{customdata}<extra></extra>",
+    )
+
+
+def _hover(state: str, plan: BinPlan, index: int, pairs: int, total: int) -> str:
+    share = percent_text(Fraction(pairs, total))
+    return f"{bin_text(plan, index)} {MEASURE_WORDS[plan.measure.name].unit}<br><b>{words.count(pairs)}</b> {state}: {share} of {words.count(total)}"
+
+
+def _is_in(index: int, chosen: BinRange | None) -> bool:
+    if chosen is None:
+        return True
+    return (chosen.first is None or index >= chosen.first) and (chosen.last is None or index <= chosen.last)
+
+
+def _held_traces(counts: Mapping[int, int], plan: BinPlan, colours: Palette) -> list[go.Scatter]:
+    """Held pairs as an outline on a halo: they are neither admitted nor rejected, so they are not stacked."""
+    runs = [list(range(plan.first, plan.above)), *([index] for index in plan.tails)]
+    x: list[float | None] = []
+    y: list[int | None] = []
+    for run in runs:
+        for index in run:
+            x += [plan.edge(index) + _shift(plan, index), plan.edge(index + 1) + _shift(plan, index)]
+            y += [counts.get(index, 0), counts.get(index, 0)]
+        x, y = [*x, None], [*y, None]
+    halo, line = ({"color": colour, "width": width} for colour, width in zip((colours.background, colours.text), _C["held_widths"], strict=True))
+    return [
+        go.Scatter(name=name, x=x, y=y, mode="lines", line=style, hoverinfo="skip", connectgaps=False)
+        for name, style in (("held, halo", halo), ("held", line))
+    ]
+
+
+def _layout(plan: BinPlan, sides: Sides, colours: Palette) -> go.Layout:
+    said = MEASURE_WORDS[plan.measure.name]
+    left, right, top, bottom = _C["margins"]
+    small = {"size": _C["small_font_size"], "color": colours.muted}
+    return go.Layout(
+        template=go.layout.Template(), height=_C["height"], margin={"l": left, "r": right, "t": top, "b": bottom}, barmode="stack",
+        paper_bgcolor=_CLEAR, plot_bgcolor=_CLEAR, font={"family": colours.font, "size": _C["font_size"], "color": colours.text},
+        title={
+            "text": f"<b>{said.title}</b>  {words.plural(sides.total, 'pair')}", "font": {"size": _C["title_font_size"]},
+            "x": 0, "xref": "container", "xanchor": "left", "y": 1, "yref": "container", "yanchor": "top",
+            "pad": {"t": _C["standoff"], "l": _C["standoff"]},
+        },
+        showlegend=False, dragmode="select", selectdirection="h", hovermode="closest", hoverlabel={"font": {"family": colours.font}},
+        newselection={"line": {"color": colours.accent, "width": 1}}, activeselection={"fillcolor": colours.accent},
+        xaxis={"title": {"text": said.axis, "font": small, "standoff": _C["standoff"]}}, yaxis={"title": {"text": "pairs", "font": small}},
+    )
+
+
+def _axes(figure: go.Figure, plan: BinPlan, counts: Mapping[str, Mapping[int, int]], colours: Palette) -> None:
+    drawn = [plan.below, *range(plan.first, plan.above), plan.above]
+    stacked = [counts["admitted"].get(index, 0) + counts["rejected"].get(index, 0) for index in drawn]
+    highest = max([1, *stacked, *counts["held"].values()])
+    positions, labels = _ticks(plan)
+    figure.update_xaxes(
+        tickvals=positions, ticktext=labels, range=[_end(plan, None, 0), _end(plan, None, 1)], showgrid=False,
+        zeroline=False, fixedrange=True, ticks="outside", tickcolor=colours.line, tickfont={"size": _C["small_font_size"]}, linecolor=colours.line,
+    )
+    figure.update_yaxes(
+        range=[0, highest * _C["headroom"]], dtick=_count_step(highest), tickformat=",d", gridcolor=colours.line, zeroline=False, fixedrange=True,
+        tickfont={"size": _C["small_font_size"]},
+    )
+
+
+def _ticks(plan: BinPlan) -> tuple[list[float], list[str]]:
+    """Round values inside the drawn range, and one tick for each tail beyond it: ``< −2``."""
+    low, high = plan.edge(plan.first), plan.edge(plan.above)
+    mirrored = plan.measure.closed == "mirrored"
+    step = 1 if mirrored and high - low > 1 else nice_step((high - low) / _C["ticks"])
+    inner = [index * step for index in range(math.ceil(low / step), math.floor(high / step) + 1)]
+    write = ratio_text if mirrored else number
+    ends = {plan.below: f"< {write(low)}", plan.above: f"> {write(high)}"}
+    # a tick near the end of the range would run into that of the tail
+    clear = (high - low) * _C["tick_clearance"]
+    least, most = (low + clear if plan.below in plan.tails else low), (high - clear if plan.above in plan.tails else high)
+    inner = [value for value in inner if least <= value <= most]
+    return [*inner, *(_centre(plan, index) for index in plan.tails)], [*(write(value) for value in inner), *(ends[index] for index in plan.tails)]
+
+
+def nice_step(raw: float) -> float:
+    """The smallest of 1, 2, 2.5, 5 times a power of ten that is at least ``raw``."""
+    base = _C["step_base"]
+    power = float(base) ** math.floor(math.log(raw, base))
+    return float(next((factor * power for factor in _C["tick_steps"] if factor * power >= raw), base * power))
+
+
+def _count_step(highest: int) -> int:
+    return max(1, math.ceil(nice_step(highest / _C["count_ticks"])))
+
+
+def _tail_bands(figure: go.Figure, plan: BinPlan, colours: Palette) -> None:
+    """A band behind the bars beyond the drawn range, so that a tail is not read as one more bin."""
+    for index in plan.tails:
+        shift = _shift(plan, index)
+        figure.add_vrect(x0=plan.edge(index) + shift, x1=plan.edge(index + 1) + shift, fillcolor=colours.band, line={"width": 0}, layer="below")
+
+
+def _bound_notes(plan: BinPlan, sides: Sides) -> list[list[tuple[str, str]]]:
+    """What stands above each bound line: the count left of it and the count right of it."""
+    said = MEASURE_WORDS[plan.measure.name]
+    if plan.measure.closed != "mirrored":
+        return [[(f"{words.count(sides.low)} {said.fails}", "right"), (f"<b>{bound_text(plan)}</b>: {words.count(sides.inside)}", "left")]]
+    if plan.bound is None or len(plan.lines()) == 1:
+        return [[], []]
+    return [
+        [(f"{words.count(sides.low)} outside", "right"), (f"<b>{bound_text(plan)}</b>: {words.count(sides.inside)}", "left")],
+        [(f"{words.count(sides.high)} outside", "left")],
+    ]
+
+
+def _note(figure: go.Figure, x: float, text: str, anchor: str, colours: Palette) -> None:
+    figure.add_annotation(
+        x=x, y=1, yref="paper", xanchor=anchor, yanchor="bottom", text=text, showarrow=False,
+        font={"size": _C["small_font_size"], "color": colours.text},
+    )
