@@ -154,7 +154,7 @@ class Round:
 
     def _parquet(self, name: str, schema: pa.Schema) -> pq.ParquetFile:
         try:
-            file = pq.ParquetFile(self.path / name, memory_map=True, pre_buffer=False)
+            file = pq.ParquetFile(self.path / name, pre_buffer=False)
         except (pa.ArrowException, OSError) as problem:
             raise _unreadable(name, problem) from problem
         if not file.schema_arrow.equals(schema):

@@ -39,8 +39,8 @@ def repeated_values(column: pa.ChunkedArray) -> pa.Array:
 
 def aligned_pairs(folder: Path) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
     """The staged pairs as aligned (narrow, text) batches."""
-    with pq.ParquetFile(folder / PAIRS_FILE, memory_map=True, pre_buffer=False) as narrow, \
-            pq.ParquetFile(folder / TEXT_FILE, memory_map=True, pre_buffer=False) as text:
+    with pq.ParquetFile(folder / PAIRS_FILE, pre_buffer=False) as narrow, \
+            pq.ParquetFile(folder / TEXT_FILE, pre_buffer=False) as text:
         yield from aligned_batches(narrow.iter_batches(batch_size=_ROWS), text.iter_batches(batch_size=_ROWS))
 
 

@@ -69,7 +69,7 @@ def _not_parquet(file: str) -> RoundError:
 
 def _opened(path: Path, file: str) -> pq.ParquetFile:
     try:
-        return pq.ParquetFile(path, memory_map=True, pre_buffer=False)
+        return pq.ParquetFile(path, pre_buffer=False)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as problem:
         raise _not_parquet(file) from problem
 
