@@ -56,9 +56,10 @@ def model(name: str) -> Row:
     return {"name": name, "digest": None}
 
 
-def judge(name: str, version: str, rubric: str) -> Row:
+def judge(name: str, version: str | None, rubric: str | None) -> Row:
     """One judge; ``rubric`` says in our words what it was asked, and its digest is over that text in UTF-8."""
-    return {"name": name, "version": version, "rubric": rubric, "rubric_sha256": hashlib.sha256(rubric.encode()).hexdigest()}
+    digest = None if rubric is None else hashlib.sha256(rubric.encode()).hexdigest()
+    return {"name": name, "version": version, "rubric": rubric, "rubric_sha256": digest}
 
 
 def lock(holdout: list[Row], registered_at: str) -> Row:

@@ -1,173 +1,51 @@
 """Every figure that the demo rounds must show, recomputed from ``data/sources`` in plain Python.
 
-Nothing of the engine and nothing of ``data/builders`` is used here: expected values are those of the project's issue and of
+Nothing of the engine is used here (support_demo): expected values are those of the project's issue and of
 ``data/SOURCES.md`` (upstream's published tables), and the arithmetic is exact rationals on the numbers as they are written.
 """
 from __future__ import annotations
 
-import gzip
 import hashlib
-import itertools
 import json
-import math
 import re
-import unicodedata
 from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
-from pathlib import Path
-from typing import Any
 
 import pytest
-
-DATA = Path(__file__).resolve().parents[2] / "data"
-Row = dict[str, Any]
-Counts = tuple[int, int, int, int]
-
-
-@cache
-def _raw(name: str) -> bytes:
-    return gzip.decompress((DATA / "sources" / name).read_bytes())
-
-
-@cache
-def _rows(name: str) -> list[Row]:
-    # numbers as they are written: log-probs become exact rationals, never doubles
-    return [json.loads(line, parse_float=Fraction) for line in _raw(name).split(b"\n") if line]
-
-
-def _rounded(value: Fraction, places: int) -> Decimal:
-    return round(Decimal(value.numerator) / Decimal(value.denominator), places)
-
-
-def _kappa(counts: Counts) -> Fraction:
-    """Cohen's kappa from observed and chance agreement: (po - pe) / (1 - pe)."""
-    tp, fp, fn, tn = counts
-    n = sum(counts)
-    observed = Fraction(tp + tn, n)
-    chance = Fraction((tp + fp) * (tp + fn) + (fn + tn) * (fp + tn), n * n)
-    return (observed - chance) / (1 - chance)
-
-
-def _confusion(cells: list[tuple[bool, bool]]) -> Counts:
-    """(tp, fp, fn, tn) of (approved, passed)."""
-    count = Counter(cells)
-    return count[True, True], count[True, False], count[False, True], count[False, False]
-
+from support_demo import (
+    DATA,
+    Counts,
+    Row,
+    confusion_of,
+    curate,
+    drift_of,
+    kappa_of,
+    margin_of,
+    pair_tasks,
+    rating_pairs,
+    raw,
+    reason_of,
+    rollouts,
+    rounded,
+    rows_of,
+    synthetic_pairs,
+)
 
 # ---------------------------------------------------------------- sources
 
 def test_sources_have_the_digests_that_the_page_states() -> None:
     stated = dict(re.findall(r"^\| `([^`]+\.gz)` \| .* \| `([0-9a-f]{64})` \| `[0-9a-f]{64}` \|$", (DATA / "SOURCES.md").read_text("utf-8"), re.M))
-    raw = dict(re.findall(r"^\| `([^`]+\.gz)` \| .* \| `[0-9a-f]{64}` \| `([0-9a-f]{64})` \|$", (DATA / "SOURCES.md").read_text("utf-8"), re.M))
+    unpacked = dict(re.findall(r"^\| `([^`]+\.gz)` \| .* \| `[0-9a-f]{64}` \| `([0-9a-f]{64})` \|$", (DATA / "SOURCES.md").read_text("utf-8"), re.M))
     files = {path.relative_to(DATA / "sources").as_posix(): path for path in (DATA / "sources").rglob("*.gz")}
     assert set(stated) == set(files)
     for name, path in files.items():
         assert hashlib.sha256(path.read_bytes()).hexdigest() == stated[name], name
-        assert hashlib.sha256(_raw(name)).hexdigest() == raw[name], name
+        assert hashlib.sha256(raw(name)).hexdigest() == unpacked[name], name
 
 
 # ---------------------------------------------------------------- smollm2: pairs
-
-@cache
-def _pair_tasks() -> tuple[str, ...]:
-    tasks = sorted({row["task_id"] for row in _rows("smollm2/rollouts.jsonl.gz")})
-    assert len(tasks) == 80
-    return tuple(tasks[place] for place in range(80) if (place + 1) % 4 == 0)
-
-
-def _rollouts(policy: str) -> list[Row]:
-    return [row for row in _rows("smollm2/rollouts.jsonl.gz") if row["model"] == policy]
-
-
-def _side(name: str, text: str, policy: Fraction, ref: Fraction, tokens: int) -> Row:
-    return {name: text, f"policy_{name}": policy, f"ref_{name}": ref, f"n_{name}": tokens}
-
-
-def _rating_pairs(policy: str) -> list[Row]:
-    pairs = []
-    for row in _rows("smollm2/dpo_pairs_logps.jsonl.gz"):
-        pair = {"id": row["pair_id"], "prompt": row["prompt"], "judge": None}
-        for name in ("chosen", "rejected"):
-            pair |= _side(name, row[name], row["policies"][policy][f"logp_{name}"], row[f"ref_logp_{name}"], row[f"{name}_token_count"])
-        pairs.append(pair)
-    return pairs
-
-
-def _from_rollouts(judge: str, chosen: Row, rejected: Row) -> Row:
-    pair = {"id": f"{judge}-{chosen['task_id']}", "prompt": chosen["prompt"], "judge": judge}
-    for name, row in (("chosen", chosen), ("rejected", rejected)):
-        pair |= _side(name, row["response"], row["policy_logp"], row["ref_logp"], row["token_count"])
-    return pair
-
-
-def _synthetic_pairs(policy: str) -> list[Row]:
-    pairs = []
-    for task in _pair_tasks():
-        group = [row for row in _rollouts(policy) if row["task_id"] == task]
-        assert [row["rollout"] for row in group] == [0, 1, 2, 3, 4, 5]
-        best = max(group, key=lambda row: row["self_judge_p_yes"])
-        worst = min(group, key=lambda row: row["self_judge_p_yes"])
-        pairs.append(_from_rollouts("self-judge", best, worst))
-        passed = next((row for row in group if row["loose"]), None)
-        failed = next((row for row in group if not row["loose"]), None)
-        if passed is not None and failed is not None:
-            pairs.append(_from_rollouts("loose-check", passed, failed))
-    return pairs
-
-
-def _margin(pair: Row) -> Fraction:
-    return Fraction(1, 10) * ((pair["policy_chosen"] - pair["ref_chosen"]) - (pair["policy_rejected"] - pair["ref_rejected"]))
-
-
-def _drift(pair: Row) -> Fraction:
-    return Fraction(pair["policy_chosen"] - pair["ref_chosen"]) / pair["n_chosen"]
-
-
-def _loss(pair: Row) -> float:
-    """softplus(-margin) + NLL per token of the chosen side. Doubles will do: no two losses here are closer than 1e-7 (asserted)."""
-    return math.log1p(math.exp(-float(_margin(pair)))) - float(pair["policy_chosen"]) / pair["n_chosen"]
-
-
-def _form(text: str, *, skeleton: bool) -> str:
-    """A small form of the prompt and skeleton keys: case, white space, end punctuation; for skeletons also list markers, stars, backticks."""
-    text = unicodedata.normalize("NFKC", text)
-    if skeleton:
-        text = re.sub(r"^[ \t]*(?:(?:[-*+>]|#{1,6}|\d{1,3}[.)])[ \t]+)*", "", text, flags=re.M)
-        text = re.sub(r"\*+([^*\n]*[^*\s])\*+", r"\1", text).replace("`", "")
-    return " ".join(text.casefold().split()).rstrip(" .!?")
-
-
-def _reason(pair: Row) -> str | None:
-    """The primary reason of a pair by its own figures, or None: thresholds of the default grid, written out."""
-    longer, shorter = max(pair["n_chosen"], pair["n_rejected"]), min(pair["n_chosen"], pair["n_rejected"])
-    if pair["chosen"].strip() == pair["rejected"].strip():
-        return "identical"
-    if _margin(pair) <= 0:
-        return "margin"
-    if Fraction(longer, shorter) > Fraction(18, 10):
-        return "length"
-    if _drift(pair) < Fraction(-1, 10):
-        return "collapse"
-    return None
-
-
-def _curate(pairs: list[Row]) -> dict[str, str]:
-    """Pair id -> reason or ``admitted``; the best loss of a duplicate group survives."""
-    outcome = {pair["id"]: _reason(pair) for pair in pairs}
-    ranked = sorted((_loss(pair), pair["id"], pair) for pair in pairs if outcome[pair["id"]] is None)
-    losses = [loss for loss, _, _ in ranked]
-    assert all(later - earlier > 1e-7 for earlier, later in itertools.pairwise(losses))
-    claimed: set[tuple[str, str]] = set()
-    for _, pair_id, pair in ranked:
-        # the joint key needs no walk: it holds prompt and skeleton, so it never matches where those two do not
-        keys = {("prompt", _form(pair["prompt"], skeleton=False)), ("skeleton", _form(pair["chosen"], skeleton=True))}
-        outcome[pair_id] = "duplicate" if keys & claimed else "admitted"
-        if not keys & claimed:
-            claimed |= keys
-    return {pair_id: reason or "admitted" for pair_id, reason in outcome.items()}
-
 
 # from the issue: admitted, identical, margin, length, collapse, duplicate of the 550 rating pairs
 RATING = {
@@ -178,22 +56,22 @@ RATING = {
 
 @pytest.mark.parametrize("policy", RATING)
 def test_rating_pairs(policy: str) -> None:
-    pairs = _rating_pairs(policy)
+    pairs = rating_pairs(policy)
     assert len(pairs) == 550
-    assert Counter(_curate(pairs).values()) == RATING[policy]
+    assert Counter(curate(pairs).values()) == RATING[policy]
 
 
 @pytest.mark.parametrize(("policy", "margin", "drift"), [("rpo-60", "0.56", "0.27"), ("dpo-only-60", "2.53", "-2.64")])
 def test_margins_several_times_larger_and_chosen_collapsed(policy: str, margin: str, drift: str) -> None:
-    valid = [pair for pair in _rating_pairs(policy) if _reason(pair) != "identical"]
+    valid = [pair for pair in rating_pairs(policy) if reason_of(pair) != "identical"]
     assert len(valid) == 544
-    assert _rounded(sum(map(_margin, valid), Fraction(0)) / 544, 2) == Decimal(margin)
-    assert _rounded(sum(map(_drift, valid), Fraction(0)) / 544, 2) == Decimal(drift)
+    assert rounded(sum(map(margin_of, valid), Fraction(0)) / 544, 2) == Decimal(margin)
+    assert rounded(sum(map(drift_of, valid), Fraction(0)) / 544, 2) == Decimal(drift)
 
 
 @pytest.mark.parametrize(("policy", "by_check"), [("rpo-60", 6), ("dpo-only-60", 2)])
 def test_synthetic_pairs_come_from_twenty_tasks(policy: str, by_check: int) -> None:
-    assert Counter(pair["judge"] for pair in _synthetic_pairs(policy)) == {"self-judge": 20, "loose-check": by_check}
+    assert Counter(pair["judge"] for pair in synthetic_pairs(policy)) == {"self-judge": 20, "loose-check": by_check}
 
 
 # in = admitted + rejected + held; the open judge of the first round lets its 6 pairs into curation, in the second all are held
@@ -203,9 +81,9 @@ WHOLE = {"rpo-60": (576, 377, 179, 20, {"loose-check"}), "dpo-only-60": (572, 12
 @pytest.mark.parametrize("policy", WHOLE)
 def test_every_pair_ends_in_one_place(policy: str) -> None:
     total, admitted, rejected, held, open_judges = WHOLE[policy]
-    pairs = _rating_pairs(policy) + _synthetic_pairs(policy)
+    pairs = rating_pairs(policy) + synthetic_pairs(policy)
     curated = [pair for pair in pairs if pair["judge"] is None or pair["judge"] in open_judges]
-    count = Counter(_curate(curated).values())
+    count = Counter(curate(curated).values())
     assert (len(pairs), count["admitted"], sum(count.values()) - count["admitted"], len(pairs) - len(curated)) == (total, admitted, rejected, held)
     assert total == admitted + rejected + held
 
@@ -221,28 +99,28 @@ JUDGES = [
 
 @pytest.mark.parametrize(("policy", "judge", "counts", "kappa"), JUDGES)
 def test_judges_on_the_other_sixty_tasks(policy: str, judge: str, counts: Counts, kappa: str) -> None:
-    rows = [row for row in _rollouts(policy) if row["task_id"] not in _pair_tasks()]
+    rows = [row for row in rollouts(policy) if row["task_id"] not in pair_tasks()]
     assert (len(rows), len({row["task_id"] for row in rows})) == (360, 60)
     cells = [(row["loose"] if judge == "loose-check" else row["self_judge_p_yes"] >= Fraction(1, 2), row["strict"]) for row in rows]
-    assert _confusion(cells) == counts
-    assert _rounded(_kappa(counts), 4) == Decimal(kappa)
+    assert confusion_of(cells) == counts
+    assert rounded(kappa_of(counts), 4) == Decimal(kappa)
 
 
 def test_the_loose_check_is_closed_by_false_positives_alone() -> None:
     tp, fp, fn, tn = 40, 22, 0, 298
-    assert _kappa((tp, fp, fn, tn)) >= Fraction(3, 4)
-    assert _rounded(Fraction(tp + tn, 360), 4) == Decimal("0.9389")
+    assert kappa_of((tp, fp, fn, tn)) >= Fraction(3, 4)
+    assert rounded(Fraction(tp + tn, 360), 4) == Decimal("0.9389")
     assert Fraction(fp, fp + tn) == Fraction(22, 320) > Fraction(1, 20)      # 6.875 %, printed as 6.9 %
     assert Fraction(11, 293) <= Fraction(1, 20)                              # the sibling's: 3.75 %
 
 
 @pytest.mark.parametrize(("policy", "gained", "lost", "kept"), [("rpo-60", 5, 7, 5), ("dpo-only-60", 3, 13, 0)])
 def test_holdout_and_canaries(policy: str, gained: int, lost: int, kept: int) -> None:
-    strict = {(row["model"], row["key"]): row["strict"] for row in _rows("smollm2/holdout.jsonl.gz")}
+    strict = {(row["model"], row["key"]): row["strict"] for row in rows_of("smollm2/holdout.jsonl.gz")}
     flips = Counter((strict["ref", key], strict[policy, key]) for model, key in strict if model == "ref")
     assert (sum(flips.values()), flips[False, True], flips[True, False]) == (120, gained, lost)
     assert Fraction(lost, 120) > Fraction(1, 20)
-    sanity = {(row["model"], row["id"]): row["passed"] for row in _rows("smollm2/sanity.jsonl.gz")}
+    sanity = {(row["model"], row["id"]): row["passed"] for row in rows_of("smollm2/sanity.jsonl.gz")}
     canaries = [item for model, item in sanity if model == "ref" and sanity["ref", item]]
     assert (len(canaries), sum(sanity[policy, item] for item in canaries)) == (8, kept)
 
@@ -257,9 +135,9 @@ LLMBAR = [
 
 
 def _llmbar(evaluator: str, strategy: str) -> list[tuple[Row, Row]]:
-    pairs = {(row["subset"], row["idx"]): row for row in _rows("llmbar/pairs.jsonl.gz")}
+    pairs = {(row["subset"], row["idx"]): row for row in rows_of("llmbar/pairs.jsonl.gz")}
     return [
-        (row, pairs[row["subset"], row["idx"]]) for row in _rows("llmbar/verdicts.jsonl.gz")
+        (row, pairs[row["subset"], row["idx"]]) for row in rows_of("llmbar/verdicts.jsonl.gz")
         if row["evaluator"] == evaluator and row["strategy"] == strategy
     ]
 
@@ -269,8 +147,8 @@ def test_llmbar_judges(evaluator: str, strategy: str, missing: int, kappa: str) 
     rows = _llmbar(evaluator, strategy)
     usable = [(verdict["winner"] == "1", pair["label"] == 1) for verdict, pair in rows if verdict["winner"] is not None]
     assert (len(rows), len(usable)) == (419, 419 - missing)
-    counts = _confusion(usable)
-    assert _rounded(_kappa(counts), 4) == Decimal(kappa)
+    counts = confusion_of(usable)
+    assert rounded(kappa_of(counts), 4) == Decimal(kappa)
     if (evaluator, strategy) == ("GPT-4", "Metrics_Reference"):
         assert (counts[1], counts[1] + counts[3]) == (37, 213)
 
@@ -281,11 +159,11 @@ def test_llmbar_published_accuracy() -> None:
     for subset, accuracy in published.items():
         rows = [(verdict, str(pair["label"])) for verdict, pair in _llmbar("GPT-4", "Metrics_Reference") if verdict["subset"] == subset]
         right = sum((verdict["winner"] == label) + (verdict["winner_swapped"] == label) for verdict, label in rows)
-        assert _rounded(Fraction(100 * right, 2 * len(rows)), 1) == Decimal(accuracy), subset
+        assert rounded(Fraction(100 * right, 2 * len(rows)), 1) == Decimal(accuracy), subset
 
 
 def _pandalm() -> tuple[list[int], list[str], list[int]]:
-    test, gpt, own = (json.loads(_raw(f"pandalm/{name}.json.gz")) for name in ("testset-v1", "gpt-3.5-turbo-testset-v1", "pandalm-7b-testset-v1"))
+    test, gpt, own = (json.loads(raw(f"pandalm/{name}.json.gz")) for name in ("testset-v1", "gpt-3.5-turbo-testset-v1", "pandalm-7b-testset-v1"))
     assert [row["idx"] for row in test] == [row["idx"] for row in gpt] == [row["idx"] for row in own]
     majority = [Counter(row[f"annotator{n}"] for n in (1, 2, 3)).most_common(1)[0] for row in test]
     assert all(votes >= 2 for _, votes in majority)      # no three-way splits
@@ -296,31 +174,31 @@ def test_pandalm_published_figures() -> None:
     majority, gpt, own = _pandalm()
     assert Counter(majority) == {0: 105, 1: 422, 2: 472}
     three_way = {"1": 1, "2": 2, "Tie": 0, "garbage": 0}
-    assert _rounded(Fraction(sum(three_way[said] == label for said, label in zip(gpt, majority, strict=True)), 999), 4) == Decimal("0.7107")
-    assert _rounded(Fraction(sum(said == label for said, label in zip(own, majority, strict=True)), 999), 4) == Decimal("0.6677")
+    assert rounded(Fraction(sum(three_way[said] == label for said, label in zip(gpt, majority, strict=True)), 999), 4) == Decimal("0.7107")
+    assert rounded(Fraction(sum(said == label for said, label in zip(own, majority, strict=True)), 999), 4) == Decimal("0.6677")
 
 
 def test_pandalm_as_approval_of_response_1() -> None:
     majority, gpt, own = _pandalm()
-    by_gpt = _confusion([(said == "1", label == 1) for said, label in zip(gpt, majority, strict=True)])
-    by_own = _confusion([(said == 1, label == 1) for said, label in zip(own, majority, strict=True)])
+    by_gpt = confusion_of([(said == "1", label == 1) for said, label in zip(gpt, majority, strict=True)])
+    by_own = confusion_of([(said == 1, label == 1) for said, label in zip(own, majority, strict=True)])
     for counts, kappa, agreement, false_positives in ((by_gpt, "0.5581", "0.7818", 128), (by_own, "0.4705", "0.7407", 135)):
-        assert _rounded(_kappa(counts), 4) == Decimal(kappa)
-        assert _rounded(Fraction(counts[0] + counts[3], 999), 4) == Decimal(agreement)
+        assert rounded(kappa_of(counts), 4) == Decimal(kappa)
+        assert rounded(Fraction(counts[0] + counts[3], 999), 4) == Decimal(agreement)
         assert (counts[1], counts[1] + counts[3]) == (false_positives, 577)
 
 
 def test_mr_gsm8k() -> None:
-    rows = _rows("mr_gsm8k/gpt4_vs_human_grading.jsonl.gz")
+    rows = rows_of("mr_gsm8k/gpt4_vs_human_grading.jsonl.gz")
     assert (len(rows), len({row["uuid"] for row in rows}), len({(row["graded_model"], row["uuid"]) for row in rows})) == (851, 590, 851)
-    counts = _confusion([("Correct" in row["gpt4_final_decision"], row["human_verdict"] == "correct") for row in rows])
+    counts = confusion_of([("Correct" in row["gpt4_final_decision"], row["human_verdict"] == "correct") for row in rows])
     assert counts == (317, 129, 48, 357)
-    assert _rounded(_kappa(counts), 4) == Decimal("0.5868")
+    assert rounded(kappa_of(counts), 4) == Decimal("0.5868")
     assert counts[1] + counts[3] == 486
     # published: human-approved of 1,573 problems, in percent
     approved = Counter(row["graded_model"] for row in rows if row["human_verdict"] == "correct")
     for graded, percent in (("Claude", "11.76"), ("GPT3_5", "4.64"), ("llama2_70b", "6.29")):
-        assert _rounded(Fraction(100 * approved[graded], 1573), 2) == Decimal(percent)
+        assert rounded(Fraction(100 * approved[graded], 1573), 2) == Decimal(percent)
 
 
 # ---------------------------------------------------------------- ifeval
@@ -332,7 +210,7 @@ GPT = ("gpt-4o-mini-2024-07-18", "gpt-4o-2024-08-06")
 @cache
 def _strict() -> dict[str, dict[int, bool]]:
     table: dict[str, dict[int, bool]] = {}
-    for row in _rows("ifeval/outcomes_en.jsonl.gz"):
+    for row in rows_of("ifeval/outcomes_en.jsonl.gz"):
         table.setdefault(row["model"], {})[row["key"]] = row["strict"]
     return table
 
@@ -351,16 +229,16 @@ def test_ifeval_split_and_flips(models: tuple[str, str], canaries: int, items: i
 def test_ifeval_regressions_against_the_cap() -> None:
     assert Fraction(27, 501) > Fraction(1, 20)               # 5.39 %: refused
     assert Fraction(20, 504) <= Fraction(1, 20)              # 3.97 %: holds
-    assert _rounded(Fraction(2000, 504), 2) == Decimal("3.97")
-    assert _rounded(Fraction(100 * (109 - 27), 501), 0) == 16       # points gained
+    assert rounded(Fraction(2000, 504), 2) == Decimal("3.97")
+    assert rounded(Fraction(100 * (109 - 27), 501), 0) == 16       # points gained
 
 
 def test_ifeval_published_accuracy() -> None:
     # upstream's leaderboard: instruction-level strict, in percent
     right: Counter[str] = Counter()
     total: Counter[str] = Counter()
-    for row in _rows("ifeval/outcomes_en.jsonl.gz"):
+    for row in rows_of("ifeval/outcomes_en.jsonl.gz"):
         right[row["model"]] += sum(row["strict_list"])
         total[row["model"]] += len(row["strict_list"])
     for model, percent in ((GPT[1], "88.6"), (GPT[0], "86.0"), (QWEN[1], "80.6"), (QWEN[0], "67.9")):
-        assert _rounded(Fraction(100 * right[model], total[model]), 1) == Decimal(percent)
+        assert rounded(Fraction(100 * right[model], total[model]), 1) == Decimal(percent)
