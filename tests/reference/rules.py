@@ -82,8 +82,11 @@ def judge_figures(tp: int, fp: int, fn: int, tn: int, missing: list[str], grid: 
     }
 
 
-def _full(row: dict) -> dict:
-    return {"order_swapped": False, **{name: value for name, value in row.items() if value is not None}}
+def _full(row: dict) -> str:
+    """All values of a row, in a form that tells whether two rows say the same: null is absent, 4 is 4.0 where a double
+    belongs, NaN is NaN, and the sign of a zero says nothing."""
+    values = {name: float(value) + 0.0 if name in LOGPS else value for name, value in row.items() if value is not None}
+    return repr(sorted(({"order_swapped": False} | values).items()))
 
 
 # pairs: what can be typed, what is legal
@@ -339,13 +342,15 @@ def assess(source: dict, grid: dict) -> dict:
 
 
 def _promotion(source: dict, grid: dict, found: dict) -> None:
+    """Fill in ``checks``: True holds, False fails, None is undefined (and does not hold)."""
     checks, parts = found["checks"], source["parts"]
     if found["curation"] is not None:
         checks["no_collapsed_pair"] = found["curation"]["admitted"] > 0
         if grid["max_collapsed_share"] is not None:
             judged = [item for item in found["curation"]["rows"] if not item["codes"] and item["state"] != "held" and not is_unverified(item["row"])]
             collapsed = [item for item in judged if "logp_collapse" in item["reasons"]]
-            checks["collapsed_share"] = bool(judged) and Fraction(len(collapsed), len(judged)) <= Fraction(grid["max_collapsed_share"])
+            share = Fraction(len(collapsed), len(judged)) if judged else None
+            checks["collapsed_share"] = None if share is None else share <= Fraction(grid["max_collapsed_share"])
     if "sanity" in parts and source["sanity"]:
         passed = sum(1 for row in source["sanity"] if row["passed"])
         found["retention"] = Fraction(passed, len(source["sanity"]))
@@ -406,10 +411,10 @@ def decide(source: dict, found: dict, reviewer: str) -> dict:
     """The receipt, or ``{"verdict": "REFUSE", "codes": {...}, "one_of": {...}}``: codes that a refusal record must
     name, and faults of which it names one. The literal gate is taken to hold."""
     checks = found["checks"] | {"distinct_reviewer": person(reviewer) not in {person(name) for name in source["proposers"]}}
-    failing = {name for name, holds in checks.items() if not holds}
     if found["receipt"] is None:
+        failing = {name for name, holds in checks.items() if holds is False}
         return {"verdict": "REFUSE", "codes": found["codes"] | failing, "one_of": found["faults"]}
-    return found["receipt"] | {"promote_round": not failing}
+    return found["receipt"] | {"promote_round": all(checks.values())}
 
 
 def from_bundle(bundle: dict) -> dict:
