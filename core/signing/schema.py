@@ -12,13 +12,14 @@ from typing import Any, Final, NoReturn
 
 from core.errors import ReceiptError, Where
 from core.persons.times import parse_z_time
+from core.settings import SETTINGS
 from core.text import shortened, visible_line
 
 Check = Callable[[Any, str], None]
 
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _HEX: Final = re.compile(r"(?:[0-9a-f]{2})+")
-_SHOWN: Final = len("an excerpt of what stood there")
+_SHOWN: Final = SETTINGS["text"]["label_characters"]
 
 
 def refuse(path: str, expected: str, value: Any, *, code: str = "wrong_type") -> NoReturn:

@@ -1,0 +1,75 @@
+"""A statement in plain sentences: what a reviewer reads beside the exact bytes before signing them."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from core.signing.ledger import LedgerEntry
+from core.signing.statement import Statement
+
+
+def _model(predicate: Mapping[str, Any], which: str) -> str:
+    digest = predicate[f"{which}_digest"]
+    return f"{predicate[f'{which}_name']} ({f'SHA-256 {digest}' if digest else 'digest not stated'})"
+
+
+def _decision(predicate: Mapping[str, Any]) -> list[str]:
+    table = predicate["reason_table"]
+    counts = " + ".join(f"{table[name]} {name}" for name in ("admitted", "rejected", "held", "quarantined"))
+    lines = [f"You, {predicate['reviewer']}, {predicate['decision']} round {predicate['round_id']}, proposed by {', '.join(predicate['proposers'])}."]
+    if predicate["decision"] == "approve":
+        lines += [
+            f"The {table['admitted']} admitted pairs may train the next generation.",
+            f"The candidate {_model(predicate, 'candidate')} replaces the baseline {_model(predicate, 'baseline')}.",
+            "One signature approves both, and neither alone.",
+        ]
+    else:
+        lines.append("Neither may its pairs train the next generation, nor may its candidate replace the baseline.")
+    lines.append(f"Pairs: {table['in']} in = {counts}.")
+    if predicate["refusal"] is not None:
+        reasons = "; ".join(f"{item['code']} ({item['detail']})" for item in predicate["refusal"]["reasons"])
+        lines.append(f"The engine gives no receipt: {reasons}.")
+    else:
+        lines.append(f"The engine {'would promote' if predicate['receipt']['promote_round'] else 'refuses'} the round.")
+    witness = predicate["holdout_witness"]
+    lines.append(
+        "The holdout was stated by the proposer only." if witness is None
+        else f"The holdout was witnessed: ledger entry {witness['index']}, before this proposal."
+    )
+    if predicate["comment"]:
+        lines.append(f"Comment: {predicate['comment']}")
+    return lines
+
+
+def sentences(statement: Statement) -> tuple[str, ...]:
+    """What a statement says, one sentence a line. The text may hold untrusted names and comments: show it as text only."""
+    predicate = statement.predicate
+    if statement.kind == "registration":
+        lines = [f"You, {predicate['registered_by']}, register a holdout of {predicate['items']} items, SHA-256 {predicate['holdout_sha256']}."]
+    elif statement.kind == "proposal":
+        lines = [
+            f"You, {predicate['proposer']}, propose round {predicate['round_id']} (SHA-256 {predicate['round_digest']}) "
+            f"for {', '.join(predicate['proposers'])} under grid {predicate['grid_digest']}.",
+        ]
+    else:
+        lines = _decision(predicate)
+    seen = predicate["ledger"]
+    lines.append(f"It must be appended by {predicate['expiresAt']}, to the ledger {seen['origin']}, which had {seen['size']} entries.")
+    return tuple(lines)
+
+
+def warnings(statement: Statement, earlier: Iterable[LedgerEntry]) -> tuple[str, ...]:
+    """What a reviewer should know before deciding. ``earlier``: decisions on the same round id, candidate or pairs."""
+    predicate, lines = statement.predicate, []
+    if statement.kind == "decision" and predicate["decision"] == "approve" and predicate["candidate_digest"] is None:
+        lines.append(f"The approval names a model, {predicate['candidate_name']}, without identifying its bytes: the round states no digest of it.")
+    lines += [earlier_words(entry) for entry in earlier]
+    return tuple(lines)
+
+
+def earlier_words(entry: LedgerEntry) -> str:
+    """*rejected before by ben@example.org: too few items (entry 4)*"""
+    predicate = entry.statement.predicate
+    verb = "approved" if entry.statement.approves else "rejected"
+    comment = f": {predicate['comment']}" if predicate["comment"] else ""
+    return f"{verb} before by {predicate['reviewer']}{comment} (round {predicate['round_id']}, entry {entry.index})"
