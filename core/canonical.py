@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -23,6 +23,7 @@ from core.settings import SETTINGS
 _LIMITS = SETTINGS["json"]
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _UTF8_MARK = b"\xef\xbb\xbf"
+_MARK = _UTF8_MARK.decode("utf-8")
 
 ErrorMaker = Callable[..., CountersignError]
 
@@ -37,58 +38,78 @@ class _Fault:
     remedy: str
 
 
-def _constant(token: str) -> _Fault:
-    return _Fault("non_finite_number", "a finite number", token, "write a finite number, or null where it is unknown")
+_SURROGATE = _Fault("lone_surrogate", "valid Unicode text", "a lone surrogate", "write the character as UTF-8")
+_MARKED = _Fault("byte_order_mark", "UTF-8 without a byte-order mark", "a byte-order mark at the start", "save the file without it")
+_TOO_DEEP = _Fault("nested_too_deeply", f"at most {_LIMITS['max_depth']} levels", "more", "flatten the document")
 
 
-def _float(token: str) -> float | _Fault:
-    value = float(token)
-    if math.isfinite(value):
-        return value
-    return _Fault("number_out_of_range", "a number that fits a double", token, "write a number below 1.8e308 in size")
+@dataclass(slots=True)
+class _Tokens:
+    """The hooks of one reading. A refused token is replaced by its fault, and ``refused`` remembers that there is one."""
+
+    integers_only: bool
+    refused: bool = False
+
+    def _fault(self, code: str, expected: str, got: str, remedy: str) -> _Fault:
+        self.refused = True
+        return _Fault(code, expected, got, remedy)
+
+    def constant(self, token: str) -> _Fault:
+        return self._fault("non_finite_number", "a finite number", token, "write a finite number, or null where it is unknown")
+
+    def real(self, token: str) -> float | _Fault:
+        if self.integers_only:
+            return self._fault(
+                "ambiguous_number", "an integer or a string", token,
+                "write the number as an integer, or as a string, before locking: 1.0, 1e0 and 1 hash differently elsewhere",
+            )
+        value = float(token)
+        if math.isfinite(value):
+            return value
+        return self._fault("number_out_of_range", "a number that fits a double", token, "write a number below 1.8e308 in size")
+
+    def integer(self, token: str) -> int | _Fault:
+        # int() on a token of millions of digits is slow and Python refuses it: the length tells enough
+        if len(token) <= len(str(-_LIMITS["max_safe_integer"])) and abs(int(token)) <= _LIMITS["max_safe_integer"]:
+            return int(token)
+        shown = token if len(token) <= SETTINGS["text"]["label_characters"] else f"an integer of {len(token)} digits"
+        return self._fault("integer_out_of_range", "an integer of at most 2^53-1 in size", shown, "write it as a string: a double cannot hold it")
+
+    def object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        result = dict(pairs)
+        if len(result) < len(pairs):
+            seen: set[str] = set()
+            for key, _ in pairs:
+                if key in seen:
+                    result[key] = self._fault("duplicate_json_key", "each key once in an object", f"the key {key!r} twice", "remove one of the two")
+                seen.add(key)
+        return result
 
 
-def _ambiguous(token: str) -> _Fault:
-    return _Fault(
-        "ambiguous_number", "an integer or a string", token,
-        "write the number as an integer, or as a string, before locking: 1.0, 1e0 and 1 hash differently elsewhere",
-    )
-
-
-def _integer(token: str) -> int | _Fault:
-    # int() on a token of millions of digits is slow and Python refuses it: the length tells enough
-    if len(token) <= len(str(_LIMITS["max_safe_integer"])) + 1 and abs(int(token)) <= _LIMITS["max_safe_integer"]:
-        return int(token)
-    shown = token if len(token) <= SETTINGS["display"]["digest_characters"] * len("ab") else f"an integer of {len(token)} digits"
-    return _Fault("integer_out_of_range", "an integer of at most 2^53-1 in size", shown, "write it as a string: a double cannot hold it")
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in result:
-            result[key] = _Fault("duplicate_json_key", "each key once in an object", f"the key {key!r} twice", "remove one of the two")
-        else:
-            result[key] = value
-    return result
-
-
-def _walk(value: Any, path: str, depth: int) -> Iterator[tuple[str, _Fault]]:
+def _first_fault(value: Any, path: str, depth: int) -> tuple[str, _Fault] | None:
+    """The place and fault of the first thing refused inside a document; None when all is well."""
     if isinstance(value, _Fault):
-        yield path, value
-    elif isinstance(value, str):
-        if _lone_surrogate(value):
-            yield path, _Fault("lone_surrogate", "valid Unicode text", "a lone surrogate", "write the character as UTF-8")
-    elif isinstance(value, (dict, list)):
-        if depth > _LIMITS["max_depth"]:
-            yield path, _Fault("nested_too_deeply", f"at most {_LIMITS['max_depth']} levels", "more", "flatten the document")
-            return
-        items = value.items() if isinstance(value, dict) else enumerate(value)
-        for key, item in items:
-            if isinstance(key, str) and _lone_surrogate(key):
-                yield path, _Fault("lone_surrogate", "valid Unicode in keys", "a lone surrogate", "write the key as UTF-8")
-                continue
-            yield from _walk(item, f"{path}.{key}" if path and isinstance(key, str) else str(key) if isinstance(key, str) else f"{path}[{key}]", depth + 1)
+        return path, value
+    if isinstance(value, str):
+        return (path, _SURROGATE) if _lone_surrogate(value) else None
+    if not isinstance(value, (dict, list)):
+        return None
+    if depth > _LIMITS["max_depth"]:
+        return path, _TOO_DEEP
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, item in items:
+        if isinstance(key, str) and _lone_surrogate(key):
+            return path, _SURROGATE
+        found = _first_fault(item, _joined(path, key), depth + 1)
+        if found is not None:
+            return found
+    return None
+
+
+def _joined(path: str, key: str | int) -> str:
+    if isinstance(key, int):
+        return f"{path}[{key}]"
+    return f"{path}.{key}" if path else key
 
 
 def _lone_surrogate(text: str) -> bool:
@@ -99,6 +120,12 @@ def _lone_surrogate(text: str) -> bool:
     except UnicodeEncodeError:
         return True
     return False
+
+
+def _needs_a_walk(text: str, *, decoded: bool) -> bool:
+    """Whether a document could hold a lone surrogate or be nested too deeply: most lines of a table can do neither.
+    Text ``decoded`` from UTF-8 has surrogates only where an escape spells them."""
+    return "\\u" in text or not (decoded or text.isascii()) or text.count("[") + text.count("{") > _LIMITS["max_depth"]
 
 
 def decode_utf8(data: bytes, *, where: Where | None = None, error: ErrorMaker = RoundError) -> str:
@@ -135,25 +162,39 @@ def parse_json(
     if len(data) > limit:
         refuse(_Fault("too_large", f"at most {limit} bytes", f"{len(data)} bytes", "split the file, or use tables instead of one document"))
     text = decode_utf8(data, where=where, error=error) if isinstance(data, bytes) else data
+    if text.startswith(_MARK):
+        refuse(_MARKED)
+    tokens = _Tokens(integers_only)
     try:
         value = json.loads(
-            text, object_pairs_hook=_object, parse_constant=_constant, parse_int=_integer,
-            parse_float=_ambiguous if integers_only else _float,
+            text, object_pairs_hook=tokens.object, parse_constant=tokens.constant, parse_int=tokens.integer, parse_float=tokens.real,
         )
     except RecursionError:
-        refuse(_Fault("nested_too_deeply", f"at most {_LIMITS['max_depth']} levels", "more", "flatten the document"))
+        refuse(_TOO_DEEP)
     except json.JSONDecodeError as problem:
         # a line of a table knows its line already; a document names line and column inside itself
-        inner = f"{problem.msg} at column {problem.colno}" if place.line is not None else f"{problem.msg} at line {problem.lineno}, column {problem.colno}"
+        line = "" if place.line is not None else f"line {problem.lineno}, "
+        inner = f"{problem.msg} at {line}column {problem.colno}"
         refuse(_Fault("not_json", "one complete JSON document", inner, "check that the file is whole and is JSON"))
-    for path, fault in _walk(value, "", 0):
-        refuse(fault, path or None)
+    found = _first_fault(value, "", 1) if tokens.refused or _needs_a_walk(text, decoded=text is not data) else None
+    if found is not None:
+        refuse(found[1], found[0] or None)
     return value
 
 
 def canonical_bytes(value: Any) -> bytes:
-    """RFC 8785 bytes of a JSON value (dict, list, str, int, float, bool, None)."""
-    return rfc8785.dumps(value)
+    """RFC 8785 bytes of a JSON value (dict, list, str, int, float, bool, None).
+
+    Raises CountersignError ``no_canonical_form`` for what has none: NaN, infinity, an integer beyond 2^53-1, a lone
+    surrogate, another type. A document from :func:`parse_json` always has one.
+    """
+    try:
+        return rfc8785.dumps(value)
+    except (rfc8785.CanonicalizationError, UnicodeEncodeError) as problem:
+        raise CountersignError(
+            "no_canonical_form", expected="a JSON value with finite numbers, integers up to 2^53-1 and valid Unicode", got=str(problem),
+            remedy="report this: a value of the engine's own making cannot be written",
+        ) from problem
 
 
 def sha256_hex(data: bytes) -> str:
