@@ -134,9 +134,14 @@ def model_text(value: str) -> Block:
     return marked_text([("same", value)])
 
 
+def prose(value: str) -> Block:
+    """A person's text of several lines, as written; long text folded."""
+    return {"k": "text", "c": ["prose"], "fold": SETTINGS["display"]["fold_characters"], "pieces": [{"c": "same", "t": visible(value)}]}
+
+
 def marked_text(pieces: Iterable[tuple[str, str]]) -> Block:
     """Like :func:`model_text`, in pieces ``(kind, text)`` with kind ``same``, ``added`` (underlined) or ``removed`` (struck through)."""
-    return {"k": "text", "fold": SETTINGS["display"]["fold_characters"], "pieces": [{"c": kind, "t": visible(value)} for kind, value in pieces]}
+    return {"k": "text", "c": ["pre"], "fold": SETTINGS["display"]["fold_characters"], "pieces": [{"c": kind, "t": visible(value)} for kind, value in pieces]}
 
 
 def spans_of(items: Iterable[Span | str]) -> list[Span]:

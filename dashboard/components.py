@@ -9,6 +9,8 @@ A page begins with :func:`headline`, the finding in one line; :func:`section` an
 """
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,13 +18,16 @@ import streamlit as st
 
 from core.errors import CountersignError
 from core.text import visible, visible_line
-from dashboard import blocks, navigation
+from dashboard import blocks, navigation, words
 from dashboard.blocks import Block, Span
 
 STATIC: Final = Path(__file__).with_name("static")
 _SHEET: Final = st.components.v2.component(
     "countersign_sheet", js=(STATIC / "sheet.js").read_text("utf-8"), css=(STATIC / "sheet.css").read_text("utf-8"), isolate_styles=False,
 )
+
+_LABEL: Final = re.compile(r"[A-Za-z0-9 ,.%·*\n\u2212]+")
+"""What a label that is put together may hold: no bracket, colon, backtick, angle, dollar, so no image, link or directive."""
 
 PAGE_STATES: Final = {
     "empty": ("note", "off"), "not_proposed": ("pen", "off"), "incomplete": ("question", "off"), "awaiting_you": ("pen", "ok"),
@@ -77,6 +82,25 @@ def error_notice(key: str, error: CountersignError) -> None:
             [f"To do ({error.who}): {error.remedy}. ", blocks.mono(error.code, blocks.MUTED)], urgent=True,
         ),
     )
+
+
+def _label(text: str) -> str:
+    """The audited way into a Markdown label: figures and words of a closed set, none of the characters that could fetch or link."""
+    if not _LABEL.fullmatch(text):
+        raise ValueError(text)
+    return text
+
+
+def cell_button(
+    key: str, cell: str, count: int, of: int, *, marked: bool, chosen: bool, on_click: Callable[..., None], args: tuple[str, ...],
+) -> None:
+    """A cell of a judge's table as a button: count, share, what the cell means. ``marked``: this cell keeps the gate closed."""
+    said = f"**{words.count(count)}** · {words.share(count, of)}  \n{words.CELL_TITLES[cell]}"
+    if marked:
+        said += "  \n**above the cap**"
+    if chosen:
+        said += "  \nopen below"
+    st.button(_label(said), key=key, type="primary" if marked else "secondary", width="stretch", disabled=not count, on_click=on_click, args=args)
 
 
 def plain_text(value: object) -> None:

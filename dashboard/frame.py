@@ -34,11 +34,13 @@ from core.rounds.manifest import RoundManifest
 from core.rounds.queries import RoundQueries
 from core.rounds.workspace import Workspace
 from core.settings import SETTINGS
+from core.signing.status import RoundStatus
 from dashboard import blocks, components, loaders, navigation, session, words
 from dashboard.blocks import Span, badge, icon, muted, strong, text
+from dashboard.standing import Standing, standing
 
 _PICKER: Final = "round_picker"
-_WITHIN_A_ROUND: Final = ("judge", "cell", "case", "cases_page", "item", "flips", "pair", "pairs_page", "entry")
+_WITHIN_A_ROUND: Final = ("judge", "cell", "case", "cases_page", "item", "flips", "flips_page", "pair", "pairs_page", "entry")
 """Parts of a view that mean something in one round only; they go when another is chosen."""
 
 
@@ -51,6 +53,8 @@ class View:
     computed: Assessment
     grid: Grid
     person: str | None
+    desk: loaders.Desk
+    status: RoundStatus | None
 
     @property
     def document(self) -> Mapping[str, Any]:
@@ -61,6 +65,12 @@ class View:
     def manifest(self) -> RoundManifest:
         """What the round says about itself."""
         return self.round.manifest
+
+    @property
+    def standing(self) -> Standing:
+        """Where the round stands for whoever sits here: proposed, awaiting you, approved, ..."""
+        stale = loaders.why_stale(self.desk, self.status, self.manifest)
+        return standing(self.manifest, self.document, self.status, self.person, self.desk.registry, stale)
 
     def queries(self) -> RoundQueries:
         """DuckDB over the files of this round and assessment."""
@@ -99,14 +109,18 @@ def open_round(page: str) -> View:
         st.stop()
     chosen = _chosen_round(workspace, manifests)
     session.remember_round(chosen.digest)
+    session.mark_opened(chosen.digest, page)
     if st.query_params.get(navigation.ROUND_KEY) != words.short_digest(chosen.digest):
         st.query_params[navigation.ROUND_KEY] = words.short_digest(chosen.digest)
-    grid = loaders.deciding_grid()
-    slot = _bar(manifests, chosen.digest)
+    desk = loaders.desk(workspace)
+    status = loaders.status_of_round(desk, chosen.digest)
+    grid = loaders.grid_of(desk, status)
+    slot = _bar(manifests, chosen.digest, desk)
+    if desk.fault is not None:
+        components.error_notice("ledger", desk.fault)
     if not loaders.is_quick(chosen) and not loaders.is_assessed(workspace, chosen.digest, grid):
         _too_large(chosen)
-    computed = _assessed(workspace, chosen, grid)
-    view = View(workspace, chosen, computed, grid, session.person())
+    view = View(workspace, chosen, _assessed(workspace, chosen, grid), grid, session.person(), desk, status)
     with slot:
         components.sheet("status", blocks.line(*status_groups(view)), width="content")
     if chosen.manifest.label:
@@ -149,9 +163,10 @@ def _chosen_round(workspace: Workspace, manifests: Sequence[RoundManifest]) -> R
     return workspace.round(last if last in known else manifests[0].digest)
 
 
-def round_label(manifest: RoundManifest) -> str:
-    """A round in the picker: id, date, proposer, and its label where it has one."""
-    said = [manifest.round_id, words.day(manifest.created_at), ", ".join(manifest.proposers), *([manifest.label] if manifest.label else [])]
+def round_label(manifest: RoundManifest, status: RoundStatus | None) -> str:
+    """A round in the picker: id, state, date, proposer, and its label where it has one."""
+    state = "state unknown" if status is None else status.state.value
+    said = [manifest.round_id, state, words.day(manifest.created_at), ", ".join(manifest.proposers), *([manifest.label] if manifest.label else [])]
     return components.selectable(" · ".join(said))
 
 
@@ -159,23 +174,26 @@ def go_to_round(digest: str) -> None:
     """Callback: show another round on the same page; what is open within a round is closed."""
     for name in _WITHIN_A_ROUND:
         if name in st.session_state:
-            st.session_state[name] = None
+            del st.session_state[name]
+        if name in st.query_params:
+            del st.query_params[name]
     st.query_params[navigation.ROUND_KEY] = words.short_digest(digest)
 
 
-def _bar(manifests: Sequence[RoundManifest], digest: str) -> Any:
+def _bar(manifests: Sequence[RoundManifest], digest: str, desk: loaders.Desk) -> Any:
     """Picker, previous and next; returns the place of the status line."""
-    labels = {manifest.digest: round_label(manifest) for manifest in manifests}
+    labels = {manifest.digest: round_label(manifest, loaders.status_of_round(desk, manifest.digest)) for manifest in manifests}
     order = list(labels)
     here = order.index(digest)
     older, newer = order[here + 1:], order[:here]
     st.session_state[_PICKER] = digest
-    bar = st.container(key="frame", horizontal=True, vertical_alignment="center", gap="xsmall")
-    with bar:
-        st.button("Previous round", key="older", icon=":material/chevron_left:", disabled=not older, on_click=go_to_round, args=(older[0],) if older else None)
-        st.selectbox("Round", order, key=_PICKER, format_func=lambda one: labels.get(one, ""), label_visibility="collapsed",
-                     width=SETTINGS["dashboard"]["picker_width"], on_change=_picked)
-        st.button("Next round", key="newer", icon=":material/chevron_right:", disabled=not newer, on_click=go_to_round, args=(newer[-1],) if newer else None)
+    with st.container(key="frame", horizontal=True, vertical_alignment="center", gap="xsmall"):
+        st.button("Previous round", key="older", icon=":material/chevron_left:", disabled=not older, on_click=go_to_round, args=tuple(older[:1]))
+        st.selectbox(
+            "Round", order, key=_PICKER, format_func=lambda one: labels.get(one, ""), label_visibility="collapsed",
+            width=SETTINGS["dashboard"]["picker_width"], on_change=_picked,
+        )
+        st.button("Next round", key="newer", icon=":material/chevron_right:", disabled=not newer, on_click=go_to_round, args=tuple(newer[-1:]))
         return st.container(key="status", width="content")
 
 

@@ -16,25 +16,104 @@ from core.errors import CountersignError
 from core.gates.assessment import ASSESSMENT_FILE, Assessment, load_or_assess
 from core.grid import Grid, default_grid
 from core.literals import code_digest
+from core.persons.registry import Registry
 from core.rounds.folder import Round
 from core.rounds.manifest import RoundManifest
 from core.rounds.queries import RoundQueries
 from core.rounds.workspace import BrokenRound, Workspace
 from core.settings import SETTINGS
+from core.signing.grids import AcceptedGrids, required_approvals
+from core.signing.ledger import Ledger, LedgerEntry, LedgerView
+from core.signing.status import RoundStatus, earlier_decisions, round_identity, round_status
 
 _LIMITS: Final = SETTINGS["dashboard"]
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A round as the list and the picker show it. ``document``: its assessment, or None where it has not been computed yet."""
+    """A round as the list and the picker show it. ``document``: its assessment, or None where it has not been computed yet;
+    ``status``: what the ledger says, or None where it cannot be read; ``earlier``: decisions on the same thing before."""
 
     manifest: RoundManifest
+    grid: Grid
     document: dict[str, Any] | None
+    status: RoundStatus | None
+    earlier: tuple[LedgerEntry, ...] = ()
+    stale: str | None = None
 
     @property
     def digest(self) -> str:
         return self.manifest.digest
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What a workspace says besides its rounds, read once a run: registry, accepted grids, ledger.
+
+    ``ledger`` is None, and ``fault`` says why, where the ledger cannot be read: pages then show the rounds without a state.
+    """
+
+    registry: Registry | None
+    grids: AcceptedGrids
+    ledger: LedgerView | None
+    fault: CountersignError | None
+
+
+def desk(workspace: Workspace) -> Desk:
+    """Read registry, grids and ledger as they are now."""
+    registry = Registry.load(workspace.registry_file) if workspace.registry_file.is_file() else None
+    grids = AcceptedGrids.of(workspace)
+    try:
+        return Desk(registry, grids, _ledger(workspace), None)
+    except CountersignError as fault:
+        return Desk(registry, grids, None, fault)
+
+
+def _ledger(workspace: Workspace) -> LedgerView:
+    ledger = Ledger(workspace.ledger_file)
+    if not ledger.exists():
+        return LedgerView(None, ())
+    stamp = tuple((path.stat().st_size, path.stat().st_mtime_ns) if path.is_file() else None for path in (ledger.file, ledger.head_file))
+    return _read_ledger(str(workspace.ledger_file), stamp)
+
+
+@st.cache_resource(max_entries=_LIMITS["open_databases"], show_spinner=False)
+def _read_ledger(file: str, stamp: object) -> LedgerView:
+    return Ledger(Path(file)).read()
+
+
+def status_of_round(at: Desk, digest: str) -> RoundStatus | None:
+    """What the ledger says about a round, under the approvals that its grid asks for; None where the ledger cannot be read."""
+    if at.ledger is None:
+        return None
+    status = round_status(at.ledger, digest, registry=at.registry)
+    if status.proposal is None:
+        return status
+    return round_status(at.ledger, digest, required_approvals(grid_of(at, status)), at.registry)
+
+
+def grid_of(at: Desk, status: RoundStatus | None) -> Grid:
+    """The grid that a round is assessed under: the one its proposal names, else the shipped default. DigestMismatch when it is not at hand."""
+    if status is None or status.proposal is None:
+        return default_grid()
+    return at.grids.grid(status.proposal.statement.predicate["grid_digest"])
+
+
+def why_stale(at: Desk, status: RoundStatus | None, manifest: RoundManifest) -> str | None:
+    """Why what was signed no longer fits what the engine computes now, or None."""
+    if status is None or status.proposal is None:
+        return None
+    if status.closing is None:
+        if at.registry is None:
+            return None
+        try:
+            at.grids.check(status.proposal.statement.predicate["grid_digest"], manifest.proposers, at.registry)
+        except CountersignError:
+            return "The grid of this proposal is no longer accepted in this workspace."
+        return None
+    if status.closing.statement.predicate["code_digest"] != code_digest():
+        return "It was decided by another version of the engine than the one that computed this page."
+    return None
 
 
 def is_assessed(workspace: Workspace, digest: str, grid: Grid) -> bool:
@@ -59,23 +138,27 @@ def _assessed(root: str, digest: str, grid_digest: str, code: str, _source: Roun
     return dict(computed.document), str(computed.folder)
 
 
-def entries(workspace: Workspace, grid: Grid) -> tuple[list[Entry], list[BrokenRound]]:
-    """Every round of the workspace, newest first, with the assessment where there is one; and the folders that cannot be opened."""
+def entry(workspace: Workspace, at: Desk, manifest: RoundManifest) -> Entry:
+    """One round for the list. Large rounds that nobody assessed yet are left to the command line."""
+    source = Round(workspace.round_path(manifest.digest), manifest, manifest.digest)
+    status = status_of_round(at, manifest.digest)
+    grid = grid_of(at, status)
+    known = is_quick(source) or is_assessed(workspace, manifest.digest, grid)
+    earlier = earlier_decisions(at.ledger, round_identity(source)) if at.ledger is not None else ()
+    document = dict(assessment(workspace, source, grid).document) if known else None
+    return Entry(manifest, grid, document, status, earlier, why_stale(at, status, manifest))
+
+
+def entries(workspace: Workspace, at: Desk) -> tuple[list[Entry], list[BrokenRound]]:
+    """Every round of the workspace, newest first; and those that cannot be opened or assessed, each with its error."""
     manifests, broken = workspace.listing()
     listed = []
     for manifest in manifests:
         try:
-            source = Round(workspace.round_path(manifest.digest), manifest, manifest.digest)
-            wanted = is_quick(source) or is_assessed(workspace, manifest.digest, grid)
-            listed.append(Entry(manifest, dict(assessment(workspace, source, grid).document) if wanted else None))
+            listed.append(entry(workspace, at, manifest))
         except CountersignError as error:
             broken.append(BrokenRound(manifest.digest, error))
     return listed, broken
-
-
-def deciding_grid() -> Grid:
-    """The grid that a round is assessed under: the shipped default, accepted in every workspace from the start."""
-    return default_grid()
 
 
 @st.cache_resource(max_entries=_LIMITS["open_databases"], show_spinner=False)

@@ -16,7 +16,7 @@ import streamlit as st
 PAGES_FOLDER: Final = Path(__file__).resolve().parent.parent / "pages"
 ROUND_KEY: Final = "round"
 VIEW_KEYS: Final = (
-    ROUND_KEY, "judge", "cell", "case", "cases_page", "item", "flips", "reason", "pair", "pairs_page", "state", "origin", "search", "order",
+    ROUND_KEY, "judge", "cell", "case", "cases_page", "item", "flips", "flips_page", "reason", "pair", "pairs_page", "state", "origin", "search", "order",
     "margin", "length_ratio", "drift", "loss", "entry",
 )
 """Names of the query parameters that a page may read. A page may bind widgets to them (``bind="query-params"``)."""
@@ -74,6 +74,20 @@ def build() -> list[st.Page]:
         st.Page(page_file(page.key), title=page.title, icon=page.icon, url_path=page.path or None, default=not page.path)
         for page in available()
     ]
+
+
+def view(name: str) -> str | None:
+    """A part of the present view that no widget holds, from the URL."""
+    return st.query_params.get(_known(name)) or None
+
+
+def set_view(**parts: str | None) -> None:
+    """Callback: change parts of the present view that no widget holds; None closes one."""
+    for name, value in parts.items():
+        if value is not None:
+            st.query_params[_known(name)] = value
+        elif _known(name) in st.query_params:
+            del st.query_params[name]
 
 
 def open_view(page: str, view: Mapping[str, str]) -> None:

@@ -14,11 +14,11 @@ import streamlit as st
 from core.errors import RegistryError
 from core.persons.registry import Registry
 from core.rounds.workspace import Workspace
-from dashboard import components
+from dashboard import components, navigation
 from dashboard.server import WORKSPACE_VARIABLE, is_loopback
 
 NOT_IDENTIFIED: Final = "not identified"
-_PERSON, _ROUND = "you_are", "open_round"
+_PERSON, _ROUND, _OPENED = "you_are", "open_round", "opened_pages"
 
 
 def workspace_root() -> Path:
@@ -70,3 +70,14 @@ def remembered_round() -> str | None:
 def remember_round(digest: str) -> None:
     """Keep the open round for the next page."""
     st.session_state[_ROUND] = digest
+
+
+def mark_opened(digest: str, page: str) -> None:
+    """Remember that this page of this round was opened here."""
+    st.session_state.setdefault(_OPENED, set()).add((digest, page))
+
+
+def opened_pages(digest: str) -> list[str]:
+    """Keys of the pages of this round that were opened in this session, in the order of the navigation."""
+    opened = st.session_state.get(_OPENED, set())
+    return [page.key for page in navigation.PAGES if (digest, page.key) in opened]

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from core.settings import SETTINGS
-from core.statistics.ratio import MINUS, Ratio, decimal_text, fraction_text
+from core.statistics.ratio import MINUS, Ratio, decimal_text, fraction_text, percent_text
 
 CHECK_TITLES: Final[Mapping[str, str]] = {
     "holdout_lock": "Holdout lock", "sanity_retention": "Sanity retention", "regressions": "Regressions",
@@ -26,6 +26,11 @@ CHECK_STATES: Final[Mapping[str, tuple[str, str, str]]] = {
 """State of a check -> (word, tone, icon)."""
 STATE_ORDER: Final = ("fails", "undefined", "warning", "open", "holds", "noted")
 """Failing checks first."""
+CELL_TITLES: Final[Mapping[str, str]] = {
+    "tp": "approved, verifier passed", "fp": "approved, verifier failed", "fn": "not approved, verifier passed",
+    "tn": "not approved, verifier failed", "missing": "no usable verdict",
+}
+"""Cells of a judge's table, in words."""
 PART_TITLES: Final[Mapping[str, str]] = {
     "judge_records": "judge records", "pairs": "pairs", "holdout": "holdout", "outcomes": "outcomes", "sanity": "canaries",
 }
@@ -49,6 +54,11 @@ def signed(number: int) -> str:
 def decimal(value: float | None, decimals: int | None = None) -> str:
     """A measured double for display, from its shortest decimal; ``not defined`` for None."""
     return "not defined" if value is None else decimal_text(Fraction(repr(value)), decimals)
+
+
+def share(part: int, whole: int) -> str:
+    """``6.88 %``, or ``no cases``."""
+    return percent_text(Fraction(part, whole)) if whole else "no cases"
 
 
 def ratio_of(document: Mapping[str, Any]) -> Ratio:

@@ -202,7 +202,7 @@ const table = (block, go, root) => {
 
 const foldable = (block) => {
   const box = el("div", "cs-text")
-  const pre = el("pre", "cs-pre")
+  const pre = el(block.c.includes("prose") ? "div" : "pre", tones(block))
   const pieces = block.pieces
   const limit = block.fold
   const draw = (whole) => {

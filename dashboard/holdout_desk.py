@@ -1,0 +1,82 @@
+"""The moving parts of the Holdout page: what the workspace knows about the lock, the list of flips, the open item."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from core.gates.holdout import holdout_differences, normalised_lock
+from core.rounds.folder import Round
+from core.settings import SETTINGS
+from dashboard import blocks, components, holdout_view, loaders, navigation, words
+from dashboard.blocks import Block, Span
+from dashboard.frame import View
+
+
+def lock(view: View) -> list[Block]:
+    """The lock's block, with its witness and what differs."""
+    stored = view.document["holdout"]["lock"]
+    differences = None if stored["holds"] else _what_differs(view, stored["registered"])
+    return holdout_view.lock_block(stored, view.manifest.holdout_lock, witness(view), differences)
+
+
+def witness(view: View) -> Sequence[Span | str]:
+    """Who witnessed the registration: a ledger entry before this proposal, or nobody but the proposer."""
+    return [blocks.muted("stated by the proposer only")]
+
+
+def _what_differs(view: View, registered: str) -> list[str] | None:
+    """What differs from the locked list, where a round of this workspace holds it; None where none does."""
+    wanted = normalised_lock(registered)
+    for manifest in view.workspace.rounds():
+        other = Round(view.workspace.round_path(manifest.digest), manifest, manifest.digest)
+        if wanted is not None and other.holdout_digest == wanted:
+            return holdout_differences(other.holdout_items(), view.round.holdout_items())
+    return None
+
+
+def no_outcomes(view: View) -> tuple[str, str]:
+    """Why there is no paired table, and the next step."""
+    reasons = [item for item in (view.document["refusal"] or {}).get("reasons", ()) if item["code"] in ("unknown_item", "duplicate_outcome", "missing_outcome")]
+    if reasons:
+        return f"The outcomes do not fit the holdout: {reasons[0]['detail']}.", "Neither the lock nor the outcomes can be trusted: ask the proposer."
+    return "No outcomes were supplied.", "Ask the proposer for both arms' outcomes on these items."
+
+
+def flips(view: View) -> None:
+    """The flips, regressions first, a page at a time; one is open beside them."""
+    outcomes = view.document["holdout"]["outcomes"]
+    changed = outcomes["regressions"] + outcomes["fixes"]
+    components.section("flips", f"{words.plural(changed, 'item')} flipped: {words.count(outcomes['regressions'])} lost, {words.count(outcomes['fixes'])} fixed")
+    if not changed:
+        components.sheet("no-flips", blocks.paragraph(blocks.muted("Both arms give the same outcome on every item.")))
+        return
+    shown = st.segmented_control(
+        "Show", ["all", "lost", "fixed"], default="all", required=True, key="flips", bind="query-params", label_visibility="collapsed",
+    )
+    listed = holdout_view.flip_ids(outcomes, shown or "all")
+    kinds = {item: kind for kind, item in _page_of(listed)}
+    opened = navigation.view("item") if navigation.view("item") in kinds else next(iter(kinds), None)
+    left, right = st.columns(SETTINGS["dashboard"]["narrow_wide"], gap="medium")
+    with left:
+        rows = loaders.outcome_items(view.round, view.computed, tuple(kinds))
+        components.sheet("flip-list", holdout_view.flips_table([(kinds[row["id"]], row) for row in rows], loaders.holdout_items(view.round), opened, shown or "all"))
+    with right:
+        if opened is not None:
+            item = loaders.holdout_items(view.round).get(opened, {"id": opened})
+            components.sheet("flip-item", *holdout_view.item_blocks(item, view.queries().outcome_item(opened), kinds[opened]))
+
+
+def _page_of(listed: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The flips of the page that is open, with the way to the others below."""
+    size = SETTINGS["display"]["page_rows"]
+    pages = -(-len(listed) // size)
+    page = st.pagination(pages, key="flips_page", bind="query-params") if pages > 1 else 1
+    return listed[(page - 1) * size: page * size]
+
+
+def canaries(view: View) -> list[dict[str, Any]]:
+    """The canaries, lost ones first."""
+    rows: list[dict[str, Any]] = view.queries().canaries().to_pylist()
+    return rows

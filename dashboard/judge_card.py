@@ -1,0 +1,216 @@
+"""One card a judge: open or closed with what keeps it closed, the table of cells, the figures, its cases and its rubric."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import streamlit as st
+
+from core.settings import SETTINGS
+from dashboard import blocks, check_table, components, loaders, navigation, overview_view, words
+from dashboard.blocks import Block, Span, mono, muted, strong, text
+from dashboard.frame import View
+
+Judge = Mapping[str, Any]
+_GRID_OF_CELLS: Final = (("tp", "fn"), ("fp", "tn"))
+"""Columns of the table: verifier passed, verifier failed; the judge's approvals above."""
+_TEXTS: Final = (("prompt", "Prompt"), ("response", "Response"), ("response_b", "Second response"), ("rationale", "Rationale"))
+
+
+def headline_words(document: Mapping[str, Any]) -> str:
+    """How many judges may feed synthetic pairs."""
+    judges = document["judges"]
+    opened = sum(judge["gate"]["open"] for judge in judges.values())
+    if not judges:
+        return "No judge is recorded in this round"
+    if not opened:
+        return "No judge of this round may feed synthetic pairs"
+    return f"{words.count(opened)} of {words.plural(len(judges), 'judge')} may feed synthetic pairs"
+
+
+def evidence(document: Mapping[str, Any]) -> list[Span]:
+    """What keeps the closed gates closed, the first few named."""
+    closed = [(judge_id, judge) for judge_id, judge in overview_view.by_state(document) if not judge["gate"]["open"]]
+    named = SETTINGS["dashboard"]["named_judges"]
+    spans: list[Span] = []
+    for judge_id, judge in closed[:named]:
+        first = next(check for check in judge["gate"]["checks"] if check["name"] == judge["gate"]["failing"][0])
+        spans += [strong(judge_id), text(f": {words.check_title(first['name']).lower()} {first['observed']['text']} ({first['bound']['text']}). ")]
+    if len(closed) > named:
+        spans.append(muted(f"And {words.plural(len(closed) - named, 'more closed gate')}."))
+    return spans or [text("Every gate is open: the judges agree with the verifier as the grid asks.")]
+
+
+def draw(view: View, judge_id: str, judge: Judge) -> None:
+    """The whole card."""
+    key = f"{judge_id}"
+    with st.container(border=True, key=f"card-{_slug(judge_id)}"):
+        components.sheet(f"judge-{key}", *_head(view, judge_id, judge))
+        left, right = st.columns(SETTINGS["dashboard"]["narrow_wide"], gap="medium")
+        with left:
+            _cells(judge_id, judge)
+        with right:
+            components.sheet(f"figures-{key}", figures_table(judge_id, judge), *_synthetic(judge_id, judge))
+        if navigation.view("judge") == judge_id and navigation.view("cell") in words.CELL_TITLES:
+            _cases(view, judge_id, judge, str(navigation.view("cell")))
+        with st.expander("Rubric and version", icon=":material/rule:"):
+            components.sheet(f"rubric-{key}", *_rubric(view, judge_id))
+
+
+def _slug(judge_id: str) -> str:
+    return "".join(character if character.isalnum() else "-" for character in judge_id)
+
+
+def _head(view: View, judge_id: str, judge: Judge) -> list[Block]:
+    failing = [words.check_title(name).lower() for name in judge["gate"]["failing"]]
+    said = [text("  "), text(f"kept closed by {', '.join(failing)}")] if failing else []
+    roles = [role for role, name in _roles(view).items() if name == judge_id]
+    extra = [muted(f"  the receipt's {roles[0]} judge")] if roles else []
+    return [blocks.heading(text(judge_id), text("  "), overview_view.gate_badge(judge)), *([blocks.paragraph(*said, *extra)] if said or extra else [])]
+
+
+def _roles(view: View) -> dict[str, str]:
+    named = view.manifest.receipt_judges
+    return {} if named is None else {"calibrated": named.calibrated, "uncalibrated": named.uncalibrated}
+
+
+def _cells(judge_id: str, judge: Judge) -> None:
+    chosen = navigation.view("cell") if navigation.view("judge") == judge_id else None
+    missing = f", {words.plural(len(judge['missing']), 'verdict')} missing" if judge["missing"] else ""
+    components.sheet(
+        f"cells-{judge_id}",
+        blocks.paragraph(muted(f"Rubric against verifier, n = {overview_view.cases_words(judge)}{missing}. Open a cell to read its cases.", blocks.SMALL)),
+    )
+    above_cap = "false_positive_rate" in judge["gate"]["failing"] and judge["fpr"]["value"] is not None
+    for column, cells in zip(st.columns([1] * len(_GRID_OF_CELLS), gap="xsmall"), _GRID_OF_CELLS, strict=True):
+        with column:
+            for cell in cells:
+                _cell(judge_id, judge, cell, judge[cell], above_cap and cell == "fp", chosen == cell)
+    if judge["missing"]:
+        components.cell_button(
+            f"cell-{judge_id}-missing", "missing", len(judge["missing"]), judge["n_records"], marked=False, chosen=chosen == "missing",
+            on_click=_open_cell, args=(judge_id, "missing"),
+        )
+
+
+def _cell(judge_id: str, judge: Judge, cell: str, count: int, marked: bool, chosen: bool) -> None:
+    components.cell_button(
+        f"cell-{judge_id}-{cell}", cell, count, judge["n"], marked=marked, chosen=chosen, on_click=_open_cell, args=(judge_id, cell),
+    )
+
+
+def _open_cell(judge: str, cell: str) -> None:
+    st.session_state["cases_page"] = 1
+    navigation.set_view(judge=judge, cell=cell, case=None)
+
+
+def figures_table(judge_id: str, judge: Judge) -> Block:
+    """The gate's figures against their bounds, failing first, then what is shown beside them."""
+    checks = check_table.in_order(judge["gate"]["checks"])
+    beside = [
+        ("False discoveries", words.fraction(judge["fdr"]), "failed answers among the approved"),
+        ("Prevalence of passes", words.fraction(judge["prevalence"]), "cases that the verifier passed"),
+    ]
+    split = [check_table.split_figure(check["observed"]["text"]) for check in checks] + [check_table.split_figure(observed) for _, observed, _ in beside]
+    figures = check_table.aligned([figure for _, figure in split])
+    rows = [_check_row(check, counted, figure) for check, (counted, _), figure in zip(checks, split, figures, strict=False)]
+    for (title, _, meaning), (counted, _), figure in zip(beside, split[len(checks):], figures[len(checks):], strict=True):
+        rows.append(blocks.row(
+            blocks.cell(text(title)), blocks.cell(), blocks.cell(text(counted), sort=None), blocks.cell(*figure), blocks.cell(text(meaning)), tone="quiet",
+        ))
+    columns = [blocks.column("Figure", head=True, sort=True), blocks.column("State", sort=True), blocks.column("Counted", align="right"),
+               blocks.column("Observed", align="right"), blocks.column("Bound")]
+    return blocks.table(f"figures-{judge_id}", columns, rows, label=f"Figures of judge {judge_id}")
+
+
+def _check_row(check: Mapping[str, Any], counted: str, figure: list[Span]) -> dict[str, Any]:
+    tone = {"fails": "bad", "undefined": "off"}.get(check["state"])
+    distance = [{"k": "break"}, muted(check["distance"]["text"], blocks.SMALL)] if check["distance"] else []
+    return blocks.row(
+        blocks.cell(text(words.check_title(check["name"])), sort=check["name"]), blocks.cell(check_table.state_badge(check), sort=check["state"]),
+        blocks.cell(text(counted)), blocks.cell(*figure), blocks.cell(text(check["bound"]["text"]), *distance), tone=tone,
+    )
+
+
+def _synthetic(judge_id: str, judge: Judge) -> list[Block]:
+    counts = judge["synthetic"]
+    spans = overview_view.synthetic_spans(judge_id, judge)
+    said = [text("Synthetic pairs of this judge: "), *spans]
+    if counts and counts["total"]:
+        said.append(muted(f"  of {words.count(counts['total'])}; {words.count(counts['invalid'])} invalid"))
+    lines = [blocks.paragraph(*said)]
+    if judge["swapped_records"]:
+        lines.append(blocks.paragraph(muted(
+            f"{words.plural(judge['swapped_records'], 'record')} with the two answers swapped: for the position figures, never for the gate.", blocks.SMALL,
+        )))
+    return lines
+
+
+def _cases(view: View, judge_id: str, judge: Judge, cell: str) -> None:
+    page = max(int(st.session_state.get("cases_page") or navigation.view("cases_page") or 1), 1)
+    rows = loaders.judge_cases(view.round, view.computed, judge_id, cell, page)
+    total = rows[0]["total"] if rows else 0
+    components.section(f"cases-{judge_id}", f"{words.plural(total, 'case')}: {words.CELL_TITLES[cell]}")
+    left, right = st.columns(SETTINGS["dashboard"]["narrow_wide"], gap="medium")
+    with left:
+        components.sheet(f"case-list-{judge_id}", _case_table(judge_id, cell, rows))
+        pages = -(-total // SETTINGS["display"]["page_rows"])
+        if pages > 1:
+            st.pagination(pages, key="cases_page", bind="query-params")
+    with right:
+        _case(view, judge_id, navigation.view("case") or (rows[0]["case_id"] if rows else None))
+
+
+def _case_table(judge_id: str, cell: str, rows: list[dict[str, Any]]) -> Block:
+    opened = navigation.view("case") or (rows[0]["case_id"] if rows else None)
+    shown = [name for name in ("slice", "choice", "rubric_score") if any(row[name] is not None for row in rows)]
+    titles = {"slice": "Slice", "choice": "Choice", "rubric_score": "Score"}
+    columns = [blocks.column("Case", head=True, sort=True), *(blocks.column(titles[name], sort=True, align="right" if name == "rubric_score" else "left") for name in shown)]
+    return blocks.table(f"cases-{judge_id}-{cell}", columns, [
+        blocks.row(
+            blocks.cell(blocks.link(row["case_id"], "judges", judge=judge_id, cell=cell, case=row["case_id"]), sort=row["case_id"]),
+            *(blocks.cell(text("" if row[name] is None else words.decimal(row[name]) if name == "rubric_score" else row[name]), sort=row[name]) for name in shown),
+            tone="chosen" if row["case_id"] == opened else None,
+        ) for row in rows
+    ], label="Cases of this cell")
+
+
+def _case(view: View, judge_id: str, case_id: str | None) -> None:
+    records = view.queries().judge_case(judge_id, case_id) if case_id else []
+    if not records:
+        components.state_notice(f"case-{judge_id}", "empty", "No case is open.", "Choose one from the list.")
+        return
+    components.sheet(f"case-{judge_id}", *case_blocks(records))
+
+
+def case_blocks(records: list[dict[str, Any]]) -> list[Block]:
+    """A case to read: both verdicts, then prompt, answers and rationale; what was not supplied says so."""
+    record = records[0]
+    rows = [("Case", [mono(record["case_id"])]), ("Judge", [strong(_verdict(record["rubric_approved"], "approved", "not approved"))]),
+            ("Verifier", [strong(_verdict(record["verifier_passed"], "passed", "failed"))])]
+    rows += [(title, [text(record[name])]) for name, title in (("choice", "Choice"), ("slice", "Slice")) if record[name] is not None]
+    if record["own_output"] is not None:
+        rows.append(("Own output", [text("the judge wrote it itself" if record["own_output"] else "written by another model")]))
+    rows += [("Answers swapped", [text(f"judge {_verdict(other['rubric_approved'], 'approved', 'not approved')}")]) for other in records[1:]]
+    content = [blocks.facts(rows)]
+    for name, title in _TEXTS:
+        value = record[name]
+        if value is None and name == "response_b":
+            continue
+        content.append(blocks.heading(text(title), muted("  not supplied" if value is None else f"  {words.plural(len(value), 'character')}", blocks.SMALL), level="h3"))
+        content += [] if value is None else [blocks.model_text(value)]
+    return content
+
+
+def _verdict(value: bool | None, yes: str, no: str) -> str:
+    return "no usable verdict" if value is None else yes if value else no
+
+
+def _rubric(view: View, judge_id: str) -> list[Block]:
+    judge = view.manifest.judges.get(judge_id)
+    if judge is None:
+        return [blocks.paragraph(muted("Not supplied: the round says nothing about this judge."))]
+    digest = [blocks.digest(judge.rubric_sha256, "the rubric's digest")] if judge.rubric_sha256 else [muted("not stated")]
+    rows = [("Name", [text(judge.name or "not stated")]), ("Version", [text(judge.version or "not stated")]), ("Rubric digest", digest)]
+    said = blocks.prose(judge.rubric) if judge.rubric else blocks.paragraph(muted("Rubric text: not supplied."))
+    return [blocks.facts(rows), said]

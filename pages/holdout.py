@@ -1,0 +1,32 @@
+"""Holdout: is it the list that was registered, and what did the candidate win and lose on it? Regressions first, every item opens."""
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard import blocks, components, frame, holdout_desk, holdout_view, words
+
+view = frame.open_round("holdout")
+holdout = view.document["holdout"]
+
+components.headline("holdout", holdout_view.headline_words(view.document))
+if holdout is None:
+    components.state_notice(
+        "holdout", "incomplete", "The proposer supplied no holdout.",
+        "A round without one cannot be promoted: ask for the registered list and both arms' outcomes.",
+    )
+else:
+    components.section("lock", "Lock", *holdout_desk.lock(view))
+    if holdout["outcomes"] is None:
+        components.state_notice("outcomes", "incomplete", *holdout_desk.no_outcomes(view))
+    else:
+        components.section(
+            "gain", "Both arms", holdout_view.gain_rows(holdout["outcomes"], view.grid.name_of("outcome_run_reducer")),
+            holdout_view.paired_table(holdout["outcomes"]),
+        )
+        holdout_desk.flips(view)
+sanity = view.document["sanity"]
+if sanity is None:
+    components.section("canaries", "Canaries", blocks.paragraph(blocks.muted("The proposer supplied no canaries: nothing shows that the candidate forgot nothing.")))
+else:
+    components.section("canaries", f"Canaries: {words.fraction(sanity['retention'])} kept", holdout_view.canaries_table(holdout_desk.canaries(view)))
+st.space("medium")

@@ -1,0 +1,37 @@
+"""Overview: may this round train the next generation and replace the baseline? The verdict, every check, what would have to be true."""
+from __future__ import annotations
+
+import streamlit as st
+
+from core.gates.assessment import headline
+from core.grid import default_grid
+from core.settings import SETTINGS
+from dashboard import blocks, check_table, components, frame, overview_view
+
+view = frame.open_round("overview")
+document = view.document
+
+components.headline("overview", headline(document), lead=overview_view.evidence(document, view.manifest))
+trap = overview_view.trap_sentence(view.queries().trap())
+if trap:
+    components.sheet("trap", blocks.paragraph(*trap))
+components.section("checks", "Checks", check_table.checks_table("checks", document["checks"], label="Checks of this round"))
+
+left, right = st.columns(SETTINGS["dashboard"]["wide_narrow"], gap="large")
+with left:
+    conditions = overview_view.conditions(document)
+    if conditions:
+        components.section("conditions", "What would have to be true", blocks.bullets(*conditions))
+    if document["notes"]:
+        components.section("notes", "Notes of the engine", blocks.bullets(*([note["text"]] for note in document["notes"])))
+    changed = overview_view.grid_differences(view.grid, default_grid())
+    if changed:
+        components.section("grid", "Keys that differ from the default grid", changed)
+    components.section(
+        "note", "Proposer's note",
+        blocks.prose(view.manifest.note) if view.manifest.note else blocks.paragraph(blocks.muted("The proposer left no note.")),
+    )
+with right:
+    components.section("facts", "What this stands on", blocks.facts(overview_view.facts_rows(document, view.manifest, view.grid)))
+if document["judges"]:
+    components.section("judges", "Judges", overview_view.judges_table(document))
