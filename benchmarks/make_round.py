@@ -57,8 +57,8 @@ MARKDOWN = [
     "[docs](https://docs.example/a)", "\n```python\nfor row in rows:\n    total += row * 2\n```\n", "**Result:**", "\n* point", "***both***",
 ]
 NON_ASCII = [
-    "café", "naïve", "Größe", "über", "“quoted”", "it’s", "—", "façade", "año", "数据处理", "返款已处理。", "Привет", "σίσυφος", "½", "x²", "→", "😀", "☕️", "ﬁnal",
-]
+    "café", "naïve", "Größe", "über", "“quoted”", "it’s", "—", "façade", "año", "数据处理", "返款已处理。", "Привет", "σίσυφος", "→", "…", "piñata", "Zürich",
+] * 8 + ["½", "x²", "😀", "☕️", "ﬁnal"]
 NUMERIC = [
     "3.14", "-7", "42%", "1,024", "2026-11-29T15:30:00Z", "3f2504e0-4f89-11d3-9a0c-0305e82c3301", "v2.1", "0x1f", "10:30", "state_version",
     "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "A1002", "12/07", "$5.00", "#4",

@@ -120,7 +120,8 @@ def _overflows(logps: npt.NDArray[np.float64]) -> Flags:
     policy_chosen, ref_chosen, policy_rejected, ref_rejected = logps.T
     with np.errstate(over="ignore", invalid="ignore"):
         chosen, rejected = policy_chosen - ref_chosen, policy_rejected - ref_rejected
-        return ~(np.isfinite(chosen) & np.isfinite(rejected) & np.isfinite(chosen - rejected))
+        finite: Flags = np.isfinite(chosen) & np.isfinite(rejected) & np.isfinite(chosen - rejected)
+    return ~finite
 
 
 def _unverified(narrow: pa.RecordBatch, synthetic: Flags) -> Flags:

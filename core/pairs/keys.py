@@ -20,11 +20,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.grid import DEDUP_KEYS
-from core.pairs.columns import flags, replaced
+from core.pairs.columns import Flags, flags, replaced
 from core.pairs.normal_forms import END_MARKS, p1, require_text, s1
 
 _HEX_CHARACTERS: Final = len(hashlib.sha256().hexdigest())
@@ -35,9 +36,7 @@ _NOT_PLAIN_ANSWER: Final = (
     r"[^\t\n\r -~]|[`*]|\]\(|(?:^|[\n\r])[ \t]*(?:[>#~]|[-+][ \t]|[0-9]{1,3}[.)][ \t])"
     r"|[0-9A-Fa-f-]{32}|[0-9]{4}-[0-9]{2}-[0-9]{2}[tT ][0-9]{2}:"
 )
-_LOOSE: Final = r"[\t\n\r]|  |^ | $"
-"""White space of a plain text that is not one space between two words."""
-_LOOSE_RUN: Final = r"[\t\n\r][\t\n\r ]*| [\t\n\r ]+"
+_SPACE, _QUOTE, _BACKSLASH = (np.uint8(ord(mark)) for mark in ' "\\')
 _CONTROL: Final = r"[\x00-\x1f]"
 _ASCII_END_MARKS: Final = "".join(mark for mark in END_MARKS if mark.isascii())
 
@@ -54,9 +53,8 @@ PROMPT_FORM: Final = NormalForm(p1, _NOT_PLAIN_PROMPT)
 SKELETON_FORM: Final = NormalForm(s1, _NOT_PLAIN_ANSWER)
 
 
-def quoted(text: str) -> str:
-    """A text as JSON: the same characters as RFC 8785 gives for a string."""
-    return json.dumps(text, ensure_ascii=False)
+quoted: Final = json.JSONEncoder(ensure_ascii=False).encode
+"""A text as JSON: the same characters as RFC 8785 gives for a string."""
 
 
 def framed_digest(*fields: str) -> str:
@@ -74,23 +72,54 @@ def pair_keys(prompt: str, chosen: str, rejected: str) -> dict[str, str]:
 def quoted_forms(texts: Any, form: NormalForm) -> Any:
     """The normal form of every text of a string column, as JSON strings."""
     slow = flags(pc.match_substring_regex(texts, pattern=form.not_plain))
-    lowered = pc.ascii_lower(texts)
-    loose = flags(pc.match_substring_regex(lowered, pattern=_LOOSE)) & ~slow
-    if loose.any():
-        runs = pc.replace_substring_regex(lowered.filter(pa.array(loose)), pattern=_LOOSE_RUN, replacement=" ")
-        lowered = replaced(lowered, loose, pc.ascii_trim(runs, characters=" "))
-    trimmed = pc.ascii_rtrim(lowered, characters=_ASCII_END_MARKS)
-    plain = pc.if_else(pc.equal(pc.binary_length(trimmed), 0), lowered, trimmed)
-    result = _quoted_printable(plain)
+    collapsed = pc.ascii_trim(_collapsed(texts), characters=" ")
+    plain = pc.ascii_rtrim(collapsed, characters=_ASCII_END_MARKS)
+    only_marks = flags(pc.equal(pc.binary_length(plain), 0))
+    result = _quoted_printable(replaced(plain, only_marks, collapsed.filter(pa.array(only_marks))))
     if not slow.any():
         return result
     return replaced(result, slow, pa.array([quoted(form.of(text)) for text in texts.filter(pa.array(slow)).to_pylist()], pa.string()))
 
 
+def _collapsed(texts: Any) -> pa.Array:
+    """Lower case, and every run of white space one space: right for plain texts (at the ends, a run may leave none)."""
+    data, offsets = _buffers(pc.ascii_lower(texts))
+    space = data <= _SPACE
+    # a space after a space goes; if the one before it ends the text before, ascii_trim would remove both anyway
+    gone = np.zeros(len(data), dtype=np.bool_)
+    np.logical_and(space[1:], space[:-1], out=gone[1:])
+    offsets = (offsets - np.searchsorted(np.flatnonzero(gone), offsets)).astype(np.int32)
+    kept = data[np.logical_not(gone, out=gone)]
+    data = np.maximum(kept, _SPACE, out=kept)
+    return pa.Array.from_buffers(pa.string(), len(texts), [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+
+
+def _buffers(texts: Any) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
+    """The bytes of a string column, and where each text begins in them (with the end of the last one)."""
+    _, starts, data = texts.buffers()
+    offsets = np.frombuffer(starts, dtype=np.int32)[texts.offset: texts.offset + len(texts) + 1]
+    view = np.frombuffer(data, dtype=np.uint8)[offsets[0]: offsets[-1]] if data is not None else np.zeros(0, dtype=np.uint8)
+    return view, offsets - offsets[0]
+
+
+def _rows_with(texts: Any, *marks: np.uint8) -> Flags:
+    """Rows of a string column that hold one of these ASCII characters."""
+    data, offsets = _buffers(texts)
+    hit = np.zeros(len(data), dtype=np.bool_)
+    for mark in marks:
+        hit |= data == mark
+    found = np.zeros(len(texts), dtype=np.bool_)
+    found[np.searchsorted(offsets, np.flatnonzero(hit), side="right") - 1] = True
+    return found
+
+
 def _quoted_printable(texts: Any) -> Any:
     """Texts without control characters as JSON strings."""
-    escaped = pc.replace_substring(pc.replace_substring(texts, pattern="\\", replacement="\\\\"), pattern='"', replacement='\\"')
-    return pc.binary_join_element_wise('"', escaped, '"', "")
+    escaped = _rows_with(texts, _QUOTE, _BACKSLASH)
+    if escaped.any():
+        doubled = pc.replace_substring(texts.filter(pa.array(escaped)), pattern="\\", replacement="\\\\")
+        texts = replaced(texts, escaped, pc.replace_substring(doubled, pattern='"', replacement='\\"'))
+    return pc.binary_join_element_wise('"', texts, '"', "")
 
 
 def quoted_column(texts: Any) -> Any:
@@ -101,9 +130,8 @@ def quoted_column(texts: Any) -> Any:
 
 def hex_digests(messages: Any) -> pa.Array:
     """SHA-256, in hex, of the bytes of every row of a string column without nulls."""
-    _, offsets, data = messages.buffers()
-    ends = np.frombuffer(offsets, dtype=np.int32)[messages.offset: messages.offset + len(messages) + 1].tolist()
-    view, sha256 = memoryview(data), hashlib.sha256
+    data, offsets = _buffers(messages)
+    ends, view, sha256 = offsets.tolist(), data.data, hashlib.sha256
     joined = b"".join([sha256(view[start:end]).digest() for start, end in itertools.pairwise(ends)])
     lengths = np.arange(len(messages) + 1, dtype=np.int32) * _HEX_CHARACTERS
     return pa.Array.from_buffers(pa.string(), len(messages), [None, pa.py_buffer(lengths), pa.py_buffer(joined.hex().encode())])

@@ -55,6 +55,11 @@ _SPACE_RUN: Final = re.compile(f"[{SPACES}]+")
 _NEWLINES: Final = re.compile("\r\n|[\r\x85\u2028\u2029\x0b\x0c]")
 _OTHER_NEWLINES: Final = "\r\x85\u2028\u2029\x0b\x0c"
 _MARKER: Final = re.compile(r"(?:>|#{1,6}(?=[ \t]|\Z)|[-*+\u2022](?=[ \t])|[0-9]{1,3}[.)](?=[ \t]))[ \t]*")
+# the same, for all lines of a text at once: a fence line, or every marker at its head (a mark before the end of the line is
+# no marker, and spaces at the end do not count)
+_LINE_HEAD: Final = re.compile(
+    r"\n[ \t]*(?:(?:```|~~~)[^\n]*|(?:(?:>|#{1,6}(?=[ \t\n]|\Z)|(?:[-*+\u2022]|[0-9]{1,3}[.)])(?=[ \t]+[^ \t\n]))[ \t]*)+)"
+)
 # begins with the star itself, so that the search skips to it: what stands before it is looked at behind it
 _EMPHASIS: Final = re.compile(
     rf"""\*(?:(?<=[{SPACES}(\["']\*)|(?<=\A\*))(\*{{0,2}})(?![*{SPACES}])([^*\n]*[^*{SPACES}])\*\1(?=[{SPACES}.,;:!?)\]"']|\Z)"""
@@ -72,7 +77,6 @@ _MASKED: Final = re.compile(rf"(?<![0-9a-z_])(?:(?P<uuid>{_UUID})|(?P<hex>{_HEX}
 _DATE_HINT: Final = re.compile("-[0-9]{2}[t ][0-9]{2}:[0-9]{2}")
 _SHORTEST_HEX: Final = 32
 _FENCES: Final = ("```", "~~~")
-_LINE_STARTS: Final = frozenset("`~>#-*+\u20220123456789")
 
 _QUOTED: Final = re.compile('"[^"]+"')
 _NUMBER: Final = re.compile(r"[+-]?\d+(?:[.,:/]\d+)*%?")
@@ -206,12 +210,9 @@ def p1(prompt: str) -> str:
 
 
 def _without_line_marks(text: str) -> str:
-    if any(newline in text for newline in _OTHER_NEWLINES):
+    if any(map(text.__contains__, _OTHER_NEWLINES)):
         text = _NEWLINES.sub("\n", text)
-    lines = text.split("\n")
-    if any(line.lstrip(" \t")[:1] in _LINE_STARTS for line in lines if line):
-        return "\n".join(map(_stripped_line, lines))
-    return text
+    return _LINE_HEAD.sub("\n", "\n" + text)[1:]
 
 
 def _without_variants(text: str) -> str:
@@ -244,10 +245,12 @@ def s1(answer: str) -> str:
         text = _without_markdown(answer).lower()
     else:
         text = _runs(_folded, _without_variants(_without_markdown(_compatible(answer, named))), named)
+    if _DATE_HINT.search(text):
+        text = _mask(text)
     words = _words(text, named)
-    # a masked token is 32 characters long without a space, or has a time after a date
-    if max(map(len, words), default=0) >= _SHORTEST_HEX or _DATE_HINT.search(text):
-        words = _words(_mask(text), named)
+    # without a time, what is masked is a word, or a part of a word, of at least 32 characters
+    if max(map(len, words), default=0) >= _SHORTEST_HEX:
+        words = [_mask(word) if len(word) >= _SHORTEST_HEX else word for word in words]
     return _trimmed(words)
 
 

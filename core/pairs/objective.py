@@ -63,7 +63,7 @@ def exact(value: float) -> Fraction:
 def nearest_double(value: Fraction) -> float:
     """The double nearest to a rational; infinite where none is near."""
     try:
-        return float(value.numerator / value.denominator)
+        return value.numerator / value.denominator
     except OverflowError:
         return math.inf if value > 0 else -math.inf
 
@@ -73,7 +73,7 @@ def round_half_even(value: Fraction, decimals: int) -> float:
 
     Raises RoundError ``figure_out_of_range`` where no double can hold the figure.
     """
-    scale = 10**decimals
+    scale = int(10**decimals)
     try:
         return round(value * scale) / scale
     except OverflowError as problem:

@@ -20,7 +20,8 @@ from core.pairs.columns import Flags, flags, replaced
 from core.pairs.dedup import Resolution, Rows
 from core.schemas import DUPLICATE_COLUMNS, SCORED
 
-CANDIDATE_COLUMNS: Final = ("pair_id", "loss_quanta", "loss_quanta_text", *DEDUP_KEYS)
+CANDIDATES: Final = pa.schema([SCORED.field(name) for name in ("pair_id", "loss_quanta", "loss_quanta_text", *DEDUP_KEYS)])
+"""What the duplicate step has to see of a candidate."""
 _DUPLICATE: Final = "duplicate"
 
 
@@ -50,8 +51,8 @@ class ScoredSpill:
 
 
 def candidates_of(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows of a scored batch that the duplicate step has to see."""
-    return batch.select(list(CANDIDATE_COLUMNS)).filter(pc.equal(batch["state"], "admitted"))
+    """The candidates of a scored batch, in the columns of CANDIDATES."""
+    return batch.select(CANDIDATES.names).filter(pc.equal(batch["state"], "admitted"))
 
 
 def settled(batches: Iterator[pa.RecordBatch], candidates: pa.Table, resolution: Resolution, rows: int) -> Iterator[pa.RecordBatch]:
