@@ -1,4 +1,5 @@
 """The grid: the only home of numbers that steer a decision."""
-from core.grid.grid import DEDUP_KEYS, KEYS, Grid, GridKey, default_grid, grid_from_document, load_grid, parse_decimal
+from core.grid.document import DEDUP_KEYS, DEFAULT_GRID_PATH, KEYS, parse_decimal
+from core.grid.grid import Grid, GridKey, default_grid, grid_from_document, load_grid
 
-__all__ = ["DEDUP_KEYS", "KEYS", "Grid", "GridKey", "default_grid", "grid_from_document", "load_grid", "parse_decimal"]
+__all__ = ["DEDUP_KEYS", "DEFAULT_GRID_PATH", "KEYS", "Grid", "GridKey", "default_grid", "grid_from_document", "load_grid", "parse_decimal"]
