@@ -103,7 +103,8 @@ def is_typed(row: dict) -> bool:
             return True
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             return False
-        return math.isfinite(value) if isinstance(value, float) else abs(value) <= LARGEST
+        # NaN and infinity come out of Parquet only, as doubles: typed, and illegal. In JSON they are no number at all
+        return isinstance(value, float) or abs(value) <= LARGEST
 
     def count(name: str) -> bool:
         value = row.get(name)
@@ -153,7 +154,7 @@ def invalid_codes(row: dict, said: dict, shared_id: bool) -> list[str]:
         codes.append("missing_logp")
     if any(not math.isfinite(value) for value in given):
         codes.append("non_finite_logp")
-    if any(value > 0 for value in given):
+    if any(value > 0 for value in given if math.isfinite(value)):
         codes.append("positive_logp")
     if any(row[name] < 1 for name in COUNTS):
         codes.append("bad_token_count")

@@ -228,7 +228,8 @@ def test_the_schema_file_describes_the_shipped_grid_and_the_same_keys() -> None:
         assert (stated["unit"]["const"], stated["direction"]["const"]) == (entry["unit"], entry["direction"])
     for broken in (
         with_entry("min_cohens_kappa", value=0.75), with_entry("outcome_run_reducer", value="median"),
-        with_entry("min_cohens_kappa", direction="max"), changed(lambda document: document["keys"].pop("dpo_beta")), with_entry("min_cohens_kappa", value=None),
+        with_entry("min_cohens_kappa", direction="max"), with_entry("min_cohens_kappa", value=None),
+        changed(lambda document: document["keys"].pop("dpo_beta")),
     ):
         assert not validator.is_valid(broken)
         refused(broken)
