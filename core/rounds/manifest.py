@@ -91,7 +91,7 @@ class HoldoutLock:
     def read(cls, source: Reader) -> HoldoutLock:
         source.keys(("sha256", "registered_at", "registered_by"), ("sha256",))
         return cls(
-            source.text("sha256", limit=_TEXT["id_characters"], empty=True),
+            source.text("sha256", empty=True),
             source.optional_text("registered_at", limit=_TEXT["id_characters"]),
             source.optional_text("registered_by", limit=_TEXT["id_characters"]),
         )

@@ -62,7 +62,8 @@ class Trap:
 class PairFilter:
     """Which pairs a list shows; None = all. ``any_reason``: ``reason`` may also be a further reason, not the primary one.
 
-    ``search`` looks in pair id, prompt and both answers, letter case ignored, as plain text.
+    ``search`` looks in pair id, prompt and both answers, letter case ignored, as plain text. ``pair_id``: this pair alone,
+    where it matches the rest.
     """
 
     state: str | None = None
@@ -72,6 +73,7 @@ class PairFilter:
     judge_id: str | None = None
     search: str | None = None
     ranges: tuple[BinRange, ...] = ()
+    pair_id: str | None = None
 
 
 class RoundQueries:
@@ -158,9 +160,12 @@ class RoundQueries:
         tail = SETTINGS["charts"]["tail"]
         return plan_bins(self._row("figure_spread", low=tail, high=1 - tail), bounds)
 
-    def histograms(self, plans: dict[str, BinPlan], ranges: tuple[BinRange, ...] = ()) -> pa.Table:
-        """measure, state, bin, side, pairs: the four charts in one pass, each narrowed by the ranges of the other three."""
-        return self._database.table("histograms", **bin_parameters(plans, ranges))
+    def histograms(self, plans: dict[str, BinPlan], ranges: tuple[BinRange, ...] = (), *, judge_id: str | None = None) -> pa.Table:
+        """measure, state, bin, side, pairs: the four charts in one pass, each narrowed by the ranges of the other three.
+
+        ``judge_id``: only the synthetic pairs of that judge.
+        """
+        return self._database.table("histograms", judge_id=judge_id, **bin_parameters(plans, ranges))
 
     # lists and single pairs
 
@@ -169,7 +174,8 @@ class RoundQueries:
         figure, sign = SORTS[sort]
         return self._database.table(
             "pair_page", state=chosen.state, reason=chosen.reason, any_reason=chosen.any_reason, origin=chosen.origin,
-            judge_id=chosen.judge_id, search=chosen.search, sort=figure, sign=sign, **_page(page), **bin_parameters(plans, chosen.ranges),
+            judge_id=chosen.judge_id, search=chosen.search, pair_id=chosen.pair_id, sort=figure, sign=sign,
+            **_page(page), **bin_parameters(plans, chosen.ranges),
         )
 
     def pair(self, pair_id: str) -> list[dict[str, Any]]:

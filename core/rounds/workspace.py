@@ -5,6 +5,7 @@ complete round or none; a process killed in between leaves something in ``tmp/``
 """
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import tempfile
@@ -21,6 +22,7 @@ from core.settings import SETTINGS
 
 _STORAGE: Final = SETTINGS["storage"]
 _SHOWN: Final[int] = SETTINGS["display"]["digest_characters"]
+_LOCK: Final = ".lock"
 _LISTED: Final[int] = SETTINGS["display"]["page_rows"]
 
 
@@ -136,13 +138,23 @@ class Workspace:
 
     @contextmanager
     def temporary(self, prefix: str = "work-") -> Iterator[Path]:
-        """A fresh folder in ``tmp/``, on the same file system as the final place; gone at the end unless it was published."""
+        """A fresh folder in ``tmp/``, on the same file system as the final place; gone at the end unless it was published.
+
+        A lock beside it is held for as long as it is in use, so that the next call can tell a folder that a killed
+        process left behind, and removes it.
+        """
         self.tmp_dir.mkdir(mode=_STORAGE["directory_mode"], parents=True, exist_ok=True)
-        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=self.tmp_dir))
+        _sweep(self.tmp_dir)
+        handle, lock = tempfile.mkstemp(prefix=prefix, suffix=_LOCK, dir=self.tmp_dir)
+        folder = Path(lock.removesuffix(_LOCK))
         try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            folder.mkdir(mode=_STORAGE["private_directory_mode"])
             yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+            Path(lock).unlink(missing_ok=True)
+            os.close(handle)
 
     def publish(self, tmp: Path, final: Path) -> bool:
         """Move a finished folder to its final place: flush, make read-only, rename. The content must follow from the name
@@ -169,6 +181,23 @@ def _renamed(tmp: Path, final: Path) -> bool:
         raise
     _flush(final.parent)
     return True
+
+
+def _sweep(tmp: Path) -> None:
+    """Remove what killed processes left: folders whose lock nobody holds."""
+    for lock in tmp.glob(f"*{_LOCK}"):
+        try:
+            handle = os.open(lock, os.O_RDWR)
+        except FileNotFoundError:
+            continue
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(tmp / lock.name.removesuffix(_LOCK), ignore_errors=True)
+            lock.unlink(missing_ok=True)
+        except BlockingIOError:
+            continue
+        finally:
+            os.close(handle)
 
 
 def _flush(path: Path) -> None:

@@ -1,6 +1,6 @@
 -- purpose: the bars of the four linked charts in one pass; each chart is narrowed by the ranges set on the other three
 -- grain: one row a measure, state, bin and side of the bound
--- parameters: $margin_anchor, $margin_step, $margin_first, $margin_last, $ratio_anchor, $ratio_step, $ratio_first, $ratio_last,
+-- parameters: $judge_id, null for all pairs; $margin_anchor, $margin_step, $margin_first, $margin_last, $ratio_anchor, $ratio_step, $ratio_first, $ratio_last,
 --   $drift_anchor, $drift_step, $drift_first, $drift_last, $loss_anchor, $loss_step, $loss_first, $loss_last: the bins;
 --   $margin_from, $margin_to, $ratio_from, $ratio_to, $drift_from, $drift_to, $loss_from, $loss_to: chosen bins, null = open
 -- columns: measure, state, bin (null: the pair has no such figure), side, pairs
@@ -15,7 +15,7 @@ with binned as (
         left_closed_bin(drift_figure, $drift_anchor, $drift_step, $drift_first, $drift_last) as drift_bin,
         left_closed_bin(loss_figure, $loss_anchor, $loss_step, $loss_first, $loss_last) as loss_bin
     from charted
-    where valid
+    where valid and ($judge_id is null or judge_id = $judge_id)
 ),
 flagged as (
     select

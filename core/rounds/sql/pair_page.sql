@@ -1,7 +1,7 @@
 -- purpose: one page of pairs, chosen and sorted; the order is total, so a page is the same on every run
 -- grain: one row a pair
 -- parameters: $state, $reason, $any_reason (true: reason may be a further one), $origin, $judge_id, $search (in pair id,
---   prompt and answers, letter case ignored): null = all; the bins and chosen bins as in histograms.sql; $sort, $sign (1
+--   prompt and answers, letter case ignored), $pair_id (this one, where it matches): null = all; the bins and chosen bins as in histograms.sql; $sort, $sign (1
 --   lowest first, -1 highest first), $limit, $offset
 -- columns: ordinal, pair_id, origin, state, judge_id, primary_reason, reasons, sub_code, held_check, margin, drift,
 --   length_ratio, longer_side, rpo_loss, rank, total (pairs that match, on all pages)
@@ -33,6 +33,7 @@ matched as (
         and ($reason is null or primary_reason = $reason or ($any_reason and list_contains(reasons, $reason)))
         and ($origin is null or origin = $origin)
         and ($judge_id is null or judge_id = $judge_id)
+        and ($pair_id is null or pair_id = $pair_id)
         and ($search is null or contains(lower(pair_id), lower($search)) or ordinal in (select ordinal from found))
         and in_range(right_closed_bin(margin_figure, $margin_anchor, $margin_step, $margin_first, $margin_last), $margin_from, $margin_to)
         and in_range(mirrored_bin(ratio_figure, $ratio_anchor, $ratio_step, $ratio_first, $ratio_last), $ratio_from, $ratio_to)

@@ -1,0 +1,118 @@
+"""What is told about a round without stopping it: look-alike ids, mixed scripts, extra columns, models, judges."""
+from __future__ import annotations
+
+import hashlib
+import json
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from support_rounds import ORACLES, ROUND, WORKED_EXAMPLE, bundle, bundle_file, folder_of, ingested, pair, pairs_round, tables_of, without
+
+from core.rounds.inspection import extra_columns, mixed_script_prompts, mixed_script_words
+from core.rounds.near_ids import look_alikes
+from core.rounds.notes import named, round_notes
+
+
+def codes(notes: Any) -> list[str]:
+    return [note.code for note in notes]
+
+
+@pytest.mark.parametrize(("ids", "groups"), [
+    (["a", "a "], [("a", "a ")]),
+    (["é", unicodedata.normalize("NFD", "é")], [("e\u0301", "é")]),
+    (["h 1", "h1", "h\u00a01", "h2"], [("h 1", "h1", "h\u00a01")]),
+    (["x\u200b", "x"], [("x", "x\u200b")]),
+    (["007", "7"], []),
+    (["A", "a"], []),
+    (["a ", "b ", "c"], []),
+    (["a", "a"], []),
+    ([], []),
+])
+def test_case_13_ids_that_look_the_same(ids: list[str], groups: list[tuple[str, ...]]) -> None:
+    assert look_alikes(pa.chunked_array([ids], pa.string())) == groups
+
+
+def test_look_alike_ids_of_each_part_are_warned_about(tmp_path: Path) -> None:
+    document = bundle()
+    document["verified_candidates"][1]["pair_id"] = "pair-rpo-clean-1 "
+    document["calibrated_judge_records"][1]["case_id"] = "c-0\u00ad1"
+    document["sanity_outcomes"]["s-01 "] = True
+    _, report = ingested(tmp_path, bundle_file(tmp_path, document))
+    found = [note for note in report.notes if note.code == "look_alike_ids"]
+    assert [(note.severity, note.text.partition(":")[0]) for note in found] == [
+        ("warning", "pairs"), ("warning", "judge_records"), ("warning", "sanity"),
+    ]
+    assert "'pair-rpo-clean-1', 'pair-rpo-clean-1 '" in found[0].text
+
+
+def test_the_worked_example_gives_no_notes(tmp_path: Path) -> None:
+    source, report = ingested(tmp_path, WORKED_EXAMPLE)
+    assert report.notes == ()
+    assert round_notes(source) == []
+
+
+def test_mixed_script_words_of_the_oracle() -> None:
+    report = json.loads((ORACLES / "structural_dedup.json").read_text("utf-8"))["confusable_report"]
+    assert len(report) == 4
+    for case in report:
+        assert mixed_script_words(case["text"]) == case["mixed_script_words"], case["text"]
+
+
+@pytest.mark.parametrize(("text", "words"), [("東京タワーへ行くABC", []), ("ΑBC abc", ["ΑBC"]), ("naïve café", []), ("", [])])
+def test_other_scripts_may_mix(text: str, words: list[str]) -> None:
+    assert mixed_script_words(text) == words
+
+
+def test_prompts_with_mixed_scripts_are_found(tmp_path: Path) -> None:
+    source, _ = pairs_round(tmp_path, [pair(), pair(pair_id="p-2", prompt="\u0421afe menu"), pair(pair_id="p-3", prompt="Café")])
+    found = mixed_script_prompts(source)
+    assert (found.count, found.examples) == (1, (("p-2", ("\u0421afe",)),))
+
+
+def test_extra_columns_by_part(tmp_path: Path) -> None:
+    parts = {"pairs": [pair(b=1), pair(pair_id="q", a=None)], "sanity": [{"id": "s", "passed": True, "tool": "x"}], "outcomes": []}
+    source, report = ingested(tmp_path, folder_of(tmp_path / "input", parts))
+    assert extra_columns(source) == {"pairs": ["a", "b"], "sanity": ["tool"]}
+    assert codes(report.notes).count("extra_columns") == 2
+
+
+def test_models_behind_the_log_probs(tmp_path: Path) -> None:
+    about = ROUND | {
+        "baseline": {"name": "base", "digest": "1" * 64}, "candidate": {"name": "new", "digest": "2" * 64},
+        "policy": {"name": "new", "digest": "2" * 64}, "reference": {"name": "older", "digest": "3" * 64},
+    }
+    _, report = ingested(tmp_path / "a", folder_of(tmp_path / "a" / "i", {"pairs": [pair()]}, about=about))
+    assert codes(report.notes) == ["incomplete_round", "reference_is_not_baseline"]
+    unstated = about | {"reference": {"name": "older"}, "policy": {"name": "x", "digest": "4" * 64}}
+    _, report = ingested(tmp_path / "b", folder_of(tmp_path / "b" / "i", {"pairs": [pair()]}, about=unstated))
+    assert codes(report.notes) == ["incomplete_round", "policy_is_not_candidate"]
+
+
+def test_judges_and_rubrics(tmp_path: Path) -> None:
+    rubric = "Approve only what the verifier passes."
+    about = ROUND | {
+        "receipt_judges": {"calibrated": "calibrated", "uncalibrated": "absent"},
+        "judges": {
+            "calibrated": {"rubric": rubric, "rubric_sha256": hashlib.sha256(rubric.encode()).hexdigest()},
+            "other": {"rubric": rubric, "rubric_sha256": "0" * 64},
+        },
+    }
+    parts = {"judge_records": tables_of(bundle())["judge_records"]}
+    _, report = ingested(tmp_path, folder_of(tmp_path / "input", parts, about=about))
+    assert codes(report.notes) == ["incomplete_round", "rubric_digest_differs", "judge_without_records"]
+    assert ("'other'" in report.notes[1].text, "'absent'" in report.notes[2].text) == (True, True)
+
+
+def test_quarantine_missing_columns_and_labels(tmp_path: Path) -> None:
+    rows = [without(pair(), "ref_logp_chosen") | {"ref_chosen_logps": -1.0}, pair(pair_id=1)]
+    _, report = ingested(tmp_path, folder_of(tmp_path / "input", {"pairs": rows}, about=ROUND | {"verification": "dataset_label"}))
+    assert codes(report.notes) == ["extra_columns", "incomplete_round", "quarantined_rows", "dataset_label", "missing_column"]
+    assert "ref_logp_chosen" in report.notes[-1].text
+
+
+def test_long_lists_name_their_first() -> None:
+    assert named(["a", "b"]) == "'a', 'b'"
+    assert named(map(str, range(8))) == "'0', '1', '2', '3', '4' and 3 more"
