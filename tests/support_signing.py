@@ -115,12 +115,12 @@ def registration(view: LedgerView, registry: Registry, person: str, holdout: str
     return build_statement("registration", members | changes)
 
 
-def sealed(statement: Statement, actor: Actor) -> Envelope:
+def seal_document(statement: Statement, actor: Actor) -> Envelope:
     return seal(PAYLOAD_TYPE, statement.payload, actor)
 
 
 def append(ledger: Ledger, statement: Statement, actor: Actor, rules: Rules) -> LedgerEntry:
-    envelope = sealed(statement, actor)
+    envelope = seal_document(statement, actor)
     return ledger.append(envelope, lambda view: admit(view, envelope, statement, rules))
 
 

@@ -20,7 +20,7 @@ from support_signing import (
     registry_of,
     round_part,
     rules_of,
-    sealed,
+    seal_document,
     sha,
 )
 
@@ -177,7 +177,7 @@ def test_roles_and_keys(tmp_path: Path) -> None:
     by_eve = decision(c.ledger.read(), registry, "ben", proposed)
     refused(c, "unknown_key", lambda: append(c.ledger, by_eve, eve, c.rules))
     refused(c, "anothers_key", lambda: append(c.ledger, by_eve, ana, c.rules))
-    envelope = sealed(by_eve, ben)
+    envelope = seal_document(by_eve, ben)
     broken = type(envelope)(envelope.payload_type, envelope.payload, type(envelope.signature)(ben.public.keyid, bytes(64)))
     refused(c, "bad_signature", lambda: c.ledger.append(broken, lambda view: admit(view, broken, by_eve, c.rules)))
     assert c.decide(proposed).index == 1
@@ -275,7 +275,7 @@ def test_m_approvals_by_distinct_persons(c: Court) -> None:
 
     def with_second(who: Actor, **changes: Any) -> str:
         statement = decision(view, c.registry, who.id, proposed, **changes)
-        second = LedgerEntry(2, sealed(statement, who), statement)
+        second = LedgerEntry(2, seal_document(statement, who), statement)
         return round_status(LedgerView(view.origin, (proposed, first, second)), sha("r1"), 2, c.registry).words
 
     assert with_second(c.eva) == "APPROVED"

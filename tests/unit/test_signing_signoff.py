@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from support_desk import Desk, bundle, desk
-from support_signing import NOW, Actor, sealed, sha
+from support_signing import NOW, Actor, seal_document, sha
 
 from core.canonical import canonical_bytes, sha256_hex
 from core.errors import CountersignError
@@ -254,7 +254,7 @@ def test_signed_elsewhere(d: Desk) -> None:
     source = d.round()
     d.propose(source)
     prepared = d.prepare(source)
-    carried = sealed(prepared.statement, d.verifier).encoded
+    carried = seal_document(prepared.statement, d.verifier).encoded
     assert append_signed(d.workspace, carried, d.registry, NOW).entry.line == carried
     assert append_signed(d.workspace, carried, d.registry, NOW).repeated
 
@@ -265,7 +265,7 @@ def test_a_statement_that_was_not_prepared_here_is_not_appended(d: Desk) -> None
     d.propose(source)
     prepared = d.prepare(source)
     invented = build_statement("decision", {**prepared.statement.predicate, "comment": "invented"})
-    refused(d, "not_prepared", lambda: append_signed(d.workspace, sealed(invented, d.verifier).encoded, d.registry, NOW))
+    refused(d, "not_prepared", lambda: append_signed(d.workspace, seal_document(invented, d.verifier).encoded, d.registry, NOW))
 
 
 def test_sentences_and_warnings(d: Desk) -> None:
@@ -308,7 +308,8 @@ def test_lock_then_propose_is_witnessed(d: Desk) -> None:
 @pytest.mark.parametrize(
     ("data", "code"),
     [(b"", "not_json"), (b"[]", "empty_holdout"), (b"{}", "empty_holdout"), (b'[{"id":"a"},{"id":"a"}]', "duplicate_item"),
-     (b'[{"id":1}]', "wrong_type"), (b'["a"]', "wrong_type"), (b'[{"id":""}]', "wrong_type"), (b'[{"id":"a","x":1.0}]', "ambiguous_number"), (b"\xef\xbb\xbf[]", "byte_order_mark")],
+     (b'[{"id":1}]', "wrong_type"), (b'["a"]', "wrong_type"), (b'[{"id":""}]', "wrong_type"), (b'[{"id":"a","x":1.0}]', "ambiguous_number"),
+     (b"\xef\xbb\xbf[]", "byte_order_mark")],
 )
 def test_a_holdout_that_no_round_would_take_is_not_locked(d: Desk, data: bytes, code: str) -> None:
     refused(d, code, lambda: lock_holdout(d.workspace, data, d.eva.id, d.eva, d.registry, NOW), exit_code=4)
