@@ -16,8 +16,8 @@ import streamlit as st
 PAGES_FOLDER: Final = Path(__file__).resolve().parent.parent / "pages"
 ROUND_KEY: Final = "round"
 VIEW_KEYS: Final = (
-    ROUND_KEY, "judge", "cell", "case", "cases_page", "item", "flips", "flips_page", "reason", "pair", "pairs_page", "state", "origin", "search", "order",
-    "margin", "length_ratio", "drift", "loss", "entry",
+    ROUND_KEY, "judge", "cell", "case", "cases_page", "item", "flips", "flips_page", "reason", "pair", "pairs_page", "state", "origin", "search",
+    "order", "margin", "length_ratio", "drift", "loss", "entry", "entries_page",
 )
 """Names of the query parameters that a page may read. A page may bind widgets to them (``bind="query-params"``)."""
 

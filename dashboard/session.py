@@ -48,6 +48,11 @@ def person() -> str | None:
     return None if chosen in (None, NOT_IDENTIFIED) else str(chosen)
 
 
+def choose_person(identifier: str | None) -> None:
+    """Callback: who sits here, chosen on a page; the side bar follows."""
+    st.session_state[_PERSON] = identifier or NOT_IDENTIFIED
+
+
 def identity_picker() -> None:
     """The choice of who you are, in the side bar."""
     try:

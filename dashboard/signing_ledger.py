@@ -1,0 +1,171 @@
+"""The ledger page: the chain newest first, its head, an opened entry, and the verification of an uploaded export."""
+from __future__ import annotations
+
+from typing import Any, Final
+
+import streamlit as st
+
+from core.errors import CountersignError
+from core.persons.times import parse_z_time
+from core.rounds.workspace import Workspace
+from core.settings import SETTINGS
+from core.signing.admission import check_person, check_signature
+from core.signing.export import Export, parse_export
+from core.signing.ledger import LedgerEntry, LedgerView
+from dashboard import blocks, components, navigation, signing_receipt, signing_sign, signing_words, words
+from dashboard.blocks import Block, Span, badge, mono, muted, strong, text
+from dashboard.loaders import Desk
+
+_ROWS: Final[int] = SETTINGS["display"]["page_rows"]
+_UPLOAD: Final = "uploaded_export"
+
+
+def headline_words(ledger: LedgerView) -> str:
+    """How much is on record."""
+    if not ledger.size:
+        return "The ledger is empty"
+    decided = sum(entry.kind == "decision" for entry in ledger.entries)
+    return f"{words.plural(ledger.size, 'entry', 'entries')} on record, {words.plural(decided, 'decision')} among them"
+
+
+def head_rows(ledger: LedgerView, file: str) -> list[tuple[str, list[Span]]]:
+    """The head of the chain: compare it with one that you wrote down elsewhere to notice a dropped tail."""
+    rows: list[tuple[str, list[Span]]] = [
+        ("Size", [strong(words.plural(ledger.size, "entry", "entries"))]), ("Root", [blocks.digest(ledger.root, "the root of the Merkle tree")]),
+        ("Name", [mono(ledger.origin or "no name yet")]), ("File", [mono(file)]),
+    ]
+    if ledger.torn:
+        torn = f" {words.plural(ledger.torn, 'byte')} after the last line: never acknowledged, counts for nothing, is cut by the next append"
+        rows.append(("Torn end", [badge("warning", "off", "warning"), text(torn)]))
+    return rows
+
+
+def page_of(ledger: LedgerView) -> list[LedgerEntry]:
+    """The entries of the present page, newest first."""
+    newest = list(reversed(ledger.entries))
+    pages = -(-len(newest) // _ROWS)
+    page = st.pagination(pages, key="entries_page", bind="query-params") if pages > 1 else 1
+    return newest[(page - 1) * _ROWS:page * _ROWS]
+
+
+def chain_table(entries: list[LedgerEntry], opened: int | None) -> Block:
+    """One row an entry."""
+    columns = [
+        blocks.column("Entry", align="right"), blocks.column("What"), blocks.column("Round"), blocks.column("Who"), blocks.column("When"),
+        blocks.column("Comment"), blocks.column("Envelope"),
+    ]
+    return blocks.table("chain", columns, [_row(entry, entry.index == opened) for entry in entries], label="Entries of the ledger, newest first")
+
+
+def _row(entry: LedgerEntry, opened: bool) -> dict[str, Any]:
+    predicate = entry.statement.predicate
+    return blocks.row(
+        blocks.cell(blocks.link(str(entry.index), "ledger", entry=str(entry.index), title="Open this entry")),
+        blocks.cell(signing_words.entry_badge(entry)), blocks.cell(*_about(entry)), blocks.cell(text(entry.statement.signer)),
+        blocks.cell(text(words.short_time(predicate["issuedAt"]), "nowrap")),
+        blocks.cell(text(signing_words.comment_excerpt(predicate.get("comment")))), blocks.cell(blocks.digest(entry.digest, "the envelope's digest")),
+        tone="chosen" if opened else None,
+    )
+
+
+def _about(entry: LedgerEntry) -> list[Span]:
+    predicate = entry.statement.predicate
+    if entry.kind == "registration":
+        return [muted("holdout "), blocks.digest(predicate["holdout_sha256"], "the holdout digest")]
+    return [blocks.link(predicate["round_id"], "overview", round=words.short_digest(predicate["round_digest"]))]
+
+
+def named_entry(ledger: LedgerView) -> tuple[LedgerEntry | None, str | None]:
+    """The entry that the URL opens; and what it named, where there is no such entry."""
+    named = navigation.view("entry")
+    if named is None:
+        return None, None
+    # isdecimal alone takes other scripts' digits
+    index = int(named) if named.isascii() and named.isdecimal() and len(named) <= len(str(ledger.size)) else ledger.size
+    return (ledger.entries[index], None) if index < ledger.size else (None, named)
+
+
+def signature_check(entry: LedgerEntry, desk: Desk) -> Block:
+    """Whether the signature holds under this workspace's registry: key, person, role, at the time and place of the entry."""
+    issued = parse_z_time(entry.statement.predicate["issuedAt"])
+    if desk.registry is None or issued is None:
+        return blocks.notice("question", "off", [strong("Not checked.")], ["Nobody is enrolled here, so nobody can tell whose key signed."])
+    try:
+        person = check_person(entry.statement, desk.registry, at=issued, index=entry.index)
+        check_signature(entry.envelope, person, desk.registry, at=issued, index=entry.index)
+    except CountersignError as error:
+        said = f"Expected {error.expected}; got {error.got}. To do ({error.who}): {error.remedy}. "
+        return blocks.notice("broken", "bad", [strong("It does not hold under this registry.")], [text(said), mono(error.code, blocks.MUTED)])
+    said = f" by {person.id}, with their key, enrolled and not revoked for this entry"
+    return blocks.notice("check", "ok", [strong("The signature holds"), text(said)], [mono(entry.envelope.signature.keyid, blocks.MUTED)])
+
+
+def opened_entry(workspace: Workspace, desk: Desk, ledger: LedgerView, entry: LedgerEntry) -> None:
+    """Everything about one entry."""
+    predicate, key = entry.statement.predicate, f"entry-{entry.index}"
+    components.section(
+        key, f"Entry {entry.index}", blocks.paragraph(signing_words.entry_badge(entry), text(" "), *signing_words.entry_sentence(entry.statement)),
+        signature_check(entry, desk),
+    )
+    if entry.kind == "decision":
+        signing_receipt.receipt(workspace, desk, ledger, entry)
+        components.section(f"{key}-bound", "What it binds", blocks.facts(signing_words.bound_rows(predicate)))
+    else:
+        components.section(f"{key}-bound", "What it says", blocks.facts(plain_rows(entry)))
+    signing_sign.exact_bytes(key, entry.statement.payload, entry.statement.digest, "These bytes were signed.")
+    st.download_button(
+        "Download the envelope", entry.line, file_name=f"entry-{entry.index}-{entry.kind}.json", mime="application/json",
+        key=f"envelope-{entry.index}", icon=":material/download:", on_click="ignore",
+    )
+
+
+def plain_rows(entry: LedgerEntry) -> list[tuple[str, list[Span]]]:
+    """Members of a registration or a proposal."""
+    predicate = entry.statement.predicate
+    rows: list[tuple[str, list[Span]]] = []
+    if entry.kind == "registration":
+        items = text(f" {words.plural(predicate['items'], 'item')}")
+        rows += [("Holdout", [blocks.digest(predicate["holdout_sha256"], "the holdout digest"), items])]
+    else:
+        supersedes = ", ".join(str(item["index"]) for item in predicate["supersedes"])
+        rows += [
+            ("Round", [strong(predicate["round_id"]), text(" "), blocks.digest(predicate["round_digest"], "the round digest")]),
+            ("Proposers", [text(", ".join(predicate["proposers"]))]),
+            ("Candidate", signing_words.model_spans(predicate["candidate_name"], predicate["candidate_digest"])),
+            ("Baseline", signing_words.model_spans(predicate["baseline_name"], predicate["baseline_digest"])),
+            ("Grid", [blocks.digest(predicate["grid_digest"], "the grid digest")]),
+            ("Supersedes", [text(f"decisions at entries {supersedes}") if supersedes else muted("no earlier decision about the same thing")]),
+        ]
+    return [
+        *rows, ("Signed by", [strong(entry.statement.signer)]), ("Registry", [blocks.digest(predicate["registry_digest"], "the registry's digest")]),
+        ("Ledger as seen", signing_words.head_spans(predicate["ledger"])), ("Issued", [text(signing_words.clock(predicate["issuedAt"]))]),
+        ("Envelope", [blocks.digest(entry.digest, "the envelope's digest")]),
+    ]
+
+
+def verify_upload(workspace: Workspace, desk: Desk) -> None:
+    """Verify an export that somebody hands over, against this workspace's registry, ledger and round."""
+    components.section(
+        "verify", "Verify a receipt",
+        blocks.paragraph("Upload an export (the .zip file that a receipt is downloaded as). It is checked against this workspace's registry, "
+                         "ledger and round, and the decision is computed again. Nothing is stored."),
+    )
+    uploaded = st.file_uploader("Export of a decision", type=["zip"], key=_UPLOAD, max_upload_size=SETTINGS["server"]["max_upload_mb"])
+    if uploaded is None:
+        return
+    if desk.registry is None:
+        components.state_notice("no-registry", "no_permission", "Nobody is enrolled in this workspace.", "Without a registry no key can be trusted.")
+        return
+    try:
+        export = parse_export(uploaded.getvalue())
+    except CountersignError as error:
+        components.state_notice("verify-broken", "broken", "Not valid: this is not an export as it was written.", "Do not rely on it.", urgent=True)
+        components.error_notice("verify", error)
+        return
+    components.sheet("verify-what", blocks.paragraph(*uploaded_sentence(export)))
+    components.sheet("verify-result", *signing_receipt.result_blocks(signing_receipt.verify_here(workspace, desk, export)))
+
+
+def uploaded_sentence(export: Export) -> list[Span]:
+    """What the uploaded file claims, before anything is believed."""
+    return [muted("The file says: "), *signing_words.entry_sentence(export.decision_statement)]

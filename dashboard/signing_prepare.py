@@ -1,0 +1,180 @@
+"""Step one of a sign-off: what you would be deciding, who you are, what blocks, and the form that prepares the statement."""
+from __future__ import annotations
+
+from typing import Final
+
+import streamlit as st
+
+from core.grid import default_grid
+from core.settings import SETTINGS
+from core.signing.ledger import LedgerView
+from core.signing.signoff import Prepared
+from core.signing.status import earlier_decisions, lock_words, round_identity
+from dashboard import blocks, components, signing_actions, signing_rules, signing_words, words
+from dashboard.blocks import Block, Span, badge, muted, strong, text
+from dashboard.frame import View
+
+_COLUMNS: Final = SETTINGS["sign_off"]["wide_narrow"]
+
+
+def draw(view: View, ledger: LedgerView) -> None:
+    """The whole step: the matter on the left, the decision on the right."""
+    error = signing_actions.memory(view.round.digest).error
+    if error is not None:
+        again = signing_rules.must_prepare_again(error)
+        if again:
+            components.state_notice("again", "expired", "Nothing was signed: prepare again.", "What was prepared no longer holds, as said below.")
+        components.error_notice("sign-off", error)
+    left, right = st.columns(_COLUMNS, gap="large")
+    with left:
+        _matter(view, ledger)
+    with right, st.container(border=True, key="decision-panel"):
+        _decision(view, ledger)
+
+
+def _matter(view: View, ledger: LedgerView) -> None:
+    allowed = signing_rules.engine_allows(view.computed)
+    admitted = view.document["reason_table"]["admitted"]
+    candidate, baseline = view.manifest.candidate, view.manifest.baseline
+    title = "What you would be approving" if allowed else "What you would be rejecting"
+    components.section(
+        "matter", title, signing_words.consequences("approve" if allowed else "reject", admitted, candidate.name, baseline.name),
+        blocks.paragraph(muted(signing_words.NEITHER_ALONE)),
+    )
+    for key, notice in warnings(view, ledger):
+        components.sheet(f"warning-{key}", notice)
+    components.section("facts", "What your signature would bind", blocks.facts(facts_rows(view, ledger)))
+    _grid(view, ledger)
+
+
+def warnings(view: View, ledger: LedgerView) -> list[tuple[str, Block]]:
+    """What to know before deciding: a refusal, a candidate without digest, earlier decisions about the same thing."""
+    found = []
+    if not signing_rules.engine_allows(view.computed):
+        found.append(("refused", blocks.notice(
+            "refuse", "bad", [strong("The engine refuses this round: "), text(f"{signing_words.refusal_words(view.document)}.")],
+            ["A refusal cannot be approved. It can be signed as a rejection, so that it is on record with your reasons. ",
+             blocks.link("See every check", "overview")],
+        )))
+    if view.manifest.candidate.digest is None and signing_rules.engine_allows(view.computed):
+        found.append(("candidate", blocks.notice(
+            "warning", "off", [strong("The candidate has no digest.")],
+            [f"An approval names the model {view.manifest.candidate.name} without identifying its bytes: nobody can check later that it is the one."],
+        )))
+    for position, line in enumerate(signing_words.earlier_lines(earlier_decisions(ledger, round_identity(view.round)))):
+        found.append((f"earlier-{position}", blocks.notice("stale", "off", line)))
+    return found
+
+
+def facts_rows(view: View, ledger: LedgerView) -> list[tuple[str, list[Span]]]:
+    """What the statement will bind, as it stands now."""
+    document, proposal, manifest = view.document, view.status.proposal if view.status else None, view.manifest
+    assert proposal is not None  # the page stops before this for a round that is not proposed
+    lock = lock_words(ledger, view.round.holdout_digest, proposal.index)
+    holdout = [muted("no holdout supplied")] if view.round.holdout_digest is None else [
+        blocks.digest(view.round.holdout_digest, "the holdout digest"), text(" "), muted(lock)]
+    return [
+        ("Round", [blocks.digest(view.round.digest, "the round digest"), text(f" {signing_words.counts_words(document['reason_table'])}")]),
+        ("Engine's verdict", [_verdict(view), text(" "), blocks.link("every check", "overview")]),
+        ("Candidate", signing_words.model_spans(manifest.candidate.name, manifest.candidate.digest)),
+        ("Baseline", signing_words.model_spans(manifest.baseline.name, manifest.baseline.digest)),
+        ("Holdout", holdout),
+        ("Grid", [text(f"{view.grid.name}, version {view.grid.version} "), blocks.digest(view.grid.digest, "the grid digest")]),
+        ("Engine", [text(f"{document['engine_version']}, code "), blocks.digest(document["code_digest"], "the code digest")]),
+        ("Proposal", [text("signed by "), strong(proposal.statement.signer), text(", "),
+                      text(f"{words.short_time(proposal.statement.predicate['issuedAt'])}, "),
+                      blocks.link(f"ledger entry {proposal.index}", "ledger", entry=str(proposal.index))]),
+        ("Ledger", signing_words.head_spans(ledger.head.as_dict())),
+    ]
+
+
+def _verdict(view: View) -> Span:
+    return badge("Promote", "ok", "check") if signing_rules.engine_allows(view.computed) else badge("Refuse", "bad", "refuse")
+
+
+def _grid(view: View, ledger: LedgerView) -> None:
+    """Keys that differ from the shipped grid, and from the previous round's."""
+    assert view.status is not None
+    changed = signing_words.grid_table("grid-default", view.grid, default_grid(), "Default grid")
+    content = [changed or blocks.paragraph(muted("Every key has the value of the default grid."))]
+    earlier = signing_rules.previous_grid(ledger, view.desk.grids, view.status, view.manifest.previous_receipt_sha256)
+    if earlier is None:
+        content.append(blocks.paragraph(muted("There is no earlier round in the ledger to compare with.")))
+    elif earlier.grid is None:
+        content.append(blocks.paragraph(f"The previous round, {earlier.round_id}, was proposed under another grid that is not at hand: ",
+                                        blocks.digest(earlier.digest, "the grid digest")))
+    else:
+        moved = signing_words.grid_table("grid-previous", view.grid, earlier.grid, f"Round {earlier.round_id}")
+        content.append(moved or blocks.paragraph(muted(f"Every key has the value that the previous round, {earlier.round_id}, was proposed under.")))
+    components.section("grid", "Grid keys that differ", *content)
+
+
+def _decision(view: View, ledger: LedgerView) -> None:
+    components.section("decision", "Your decision")
+    person = _person(view)
+    _offer_open(view, ledger, person)
+    components.sheet("proposer", blocks.facts([
+        ("Proposed by", [text(", ".join(view.manifest.proposers))]), ("Another person", _distinct(view, person)),
+    ]))
+    choice = _choice(view)
+    limit = SETTINGS["signing"]["comment_characters"]
+    st.text_area(
+        "Comment, signed with the decision", key=signing_actions.COMMENT, max_chars=limit, placeholder="What convinced you, or what has to change",
+        height=SETTINGS["sign_off"]["comment_height"], persist_state="session",
+    )
+    reason = signing_rules.why_not_prepare(view.manifest, view.desk, view.round.digest, person, choice)
+    st.button(
+        "Prepare the statement", key="prepare", type="primary", width="stretch", icon=":material/edit_document:", disabled=reason is not None,
+        on_click=signing_actions.prepare_clicked, args=(view.workspace, view.round, view.computed, person, choice),
+    )
+    if reason is None:
+        said = "Nothing is signed yet: the next step shows the exact bytes."
+    else:
+        said = f"Not yet: {reason}"
+    components.sheet("why-prepare", blocks.paragraph(muted(said, blocks.SMALL)))
+
+
+def _person(view: View) -> str | None:
+    """The choice of who signs, among the reviewers of the registry. It decides nothing: the key does."""
+    assert view.desk.registry is not None
+    people = [person.id for person in signing_rules.reviewers(view.desk.registry)]
+    st.session_state[signing_actions.PERSON] = view.person if view.person in people else None
+    st.selectbox(
+        "You are signing as", people, key=signing_actions.PERSON, index=None, placeholder="Choose a reviewer of the registry",
+        format_func=components.selectable, on_change=signing_actions.choose_person,
+        help="The choice decides nothing: the signature needs this person's own key.",
+    )
+    return view.person if view.person in people else None
+
+
+def _distinct(view: View, person: str | None) -> list[Span]:
+    """The distinct-person check, in words."""
+    if person is None:
+        return [badge("open", "off", "open"), muted(" until it is known who signs")]
+    reason = signing_rules.why_not_this_person(view.manifest, view.desk, view.round.digest, person)
+    if reason is None:
+        return [badge("yes", "ok", "check"), text(f" {person} is none of the proposers, by id and by alias")]
+    return [badge("blocked", "bad", "cross"), text(f" {reason}")]
+
+
+def _choice(view: View) -> str | None:
+    """Approve or reject; only reject where the engine refuses."""
+    allowed = signing_rules.engine_allows(view.computed)
+    options = list(signing_actions.CHOICES) if allowed else ["Reject"]
+    chosen = st.segmented_control("Decision", options, key=signing_actions.DECISION if allowed else "decision_refused", width="stretch")
+    if not allowed:
+        components.sheet("why-no-approval", blocks.paragraph(muted("Approve is not offered: the engine refuses this round.", blocks.SMALL)))
+    return signing_actions.CHOICES[chosen] if chosen else None
+
+
+def _offer_open(view: View, ledger: LedgerView, person: str | None) -> None:
+    """A statement of this person that was prepared before the page was loaded again."""
+    waiting: Prepared | None = signing_rules.still_open(view.workspace, ledger, view.round.digest, person)
+    if waiting is None:
+        return
+    predicate = waiting.statement.predicate
+    left = signing_words.left_words(signing_words.time_left(predicate["expiresAt"], signing_rules.now()))
+    components.sheet("waiting", blocks.notice(
+        "clock", "off", [f"A statement that you prepared ({predicate['decision']}) can still be signed for {left}."],
+    ))
+    st.button("Go on with it", key="continue", on_click=signing_actions.continue_with, args=(view.round.digest, waiting.digest))
