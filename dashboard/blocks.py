@@ -14,12 +14,10 @@ from typing import Any, Literal
 from core.settings import SETTINGS
 from core.text import visible, visible_line
 from dashboard import navigation
+from dashboard.words import Tone
 
 Span = dict[str, Any]
 Block = dict[str, Any]
-Tone = Literal["ok", "bad", "off"]
-"""ok: holds, admitted. bad: fails, rejected. off: undefined, held, open. Never the only sign: a word or an icon goes with it."""
-
 STRONG, MUTED, SMALL, MONO = "strong", "muted", "small", "mono"
 
 
@@ -112,21 +110,31 @@ def column(label: str, *, align: str = "left", sort: bool = False, head: bool = 
     return {"label": visible_line(label), "align": align, "sort": sort, "head": head, "down": down, "width": width, "under": spans_of(under)}
 
 
-def cell(*spans: Span | str, sort: float | str | None = None, tone: str | None = None) -> dict[str, Any]:
-    """A table cell; ``sort``: what the column is sorted by (None goes last)."""
-    return {"spans": spans_of(spans), "sort": sort, "c": [tone] if tone else []}
+def cell(*spans: Span | str, sort: float | str | None = None, tone: str | None = None, across: bool = False) -> dict[str, Any]:
+    """A table cell; ``sort``: what the column is sorted by (None goes last); ``across``: it takes the next column's place too."""
+    return {"spans": spans_of(spans), "sort": sort, "c": [tone] if tone else [], "across": across}
 
 
-def row(*cells: Mapping[str, Any], tone: str | None = None) -> dict[str, Any]:
-    """A table row. ``tone``: ``bad`` and ``off`` draw a mark at its edge, ``quiet`` greys it, ``chosen`` marks the open one."""
-    return {"cells": list(cells), "c": [tone] if tone else []}
+def row(*cells: Mapping[str, Any], tone: str | None = None, detail: Sequence[Span | str] = ()) -> dict[str, Any]:
+    """A table row. ``tone``: ``bad`` and ``off`` draw a mark at its edge, ``quiet`` greys it, ``chosen`` marks the open one;
+    ``detail``: a line below it over the whole width."""
+    return {"cells": list(cells), "c": [tone] if tone else [], "detail": spans_of(detail)}
 
 
-def table(identity: str, columns: Sequence[Mapping[str, Any]], rows: Iterable[Mapping[str, Any]], *, label: str, fit: bool = False) -> Block:
-    """A table. ``identity``: keeps the chosen sort order; ``label``: its name for a screen reader; ``fit``: as narrow as its content."""
+def table(identity: str, columns: Sequence[Mapping[str, Any]], rows: Iterable[Mapping[str, Any]], *, label: str, fit: bool = False,
+          tall: bool = False) -> Block:
+    """A table. ``identity``: keeps the chosen sort order; ``label``: its name for a screen reader; ``fit``: as narrow as its content;
+    ``tall``: a long list that scrolls in a box, so that what is open stays beside it."""
     return {
         "k": "table", "id": identity, "columns": list(columns), "rows": list(rows), "label": visible_line(label), "c": ["fit"] if fit else [],
+        "tall": tall,
     }
+
+
+def shortened_prose(value: str, limit: int) -> str:
+    """The start of a text on one line, white space closed up, with an ellipsis where something follows."""
+    line = " ".join(value.split())
+    return line if len(line) <= limit else f"{line[:limit].rstrip()}…"
 
 
 def model_text(value: str) -> Block:
@@ -140,8 +148,9 @@ def prose(value: str) -> Block:
 
 
 def marked_text(pieces: Iterable[tuple[str, str]]) -> Block:
-    """Like :func:`model_text`, in pieces ``(kind, text)`` with kind ``same``, ``added`` (underlined) or ``removed`` (struck through)."""
-    return {"k": "text", "c": ["pre"], "fold": SETTINGS["display"]["fold_characters"], "pieces": [{"c": kind, "t": visible(value)} for kind, value in pieces]}
+    """Like :func:`model_text`, in pieces ``(kind, text)`` with kind ``same``, ``added`` (underlined) or ``removed`` (dashed underline)."""
+    shown = [{"c": kind, "t": visible(value)} for kind, value in pieces]
+    return {"k": "text", "c": ["pre"], "fold": SETTINGS["display"]["fold_characters"], "pieces": shown}
 
 
 def spans_of(items: Iterable[Span | str]) -> list[Span]:

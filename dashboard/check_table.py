@@ -46,6 +46,7 @@ def split_figure(observed: str) -> tuple[str, tuple[str, str, str] | None]:
 def aligned(figures: Sequence[tuple[str, str, str] | None]) -> list[list[Span]]:
     """Figures padded so that, set flush right, they line up on their decimal point; the unit takes a column of its own."""
     longest = max((len(figure[1]) for figure in figures if figure), default=0)
+    unit_width = "units" if any(len(figure[-1]) > 1 for figure in figures if figure) else "unit"
     spans = []
     for figure in figures:
         if figure is None:
@@ -53,7 +54,7 @@ def aligned(figures: Sequence[tuple[str, str, str] | None]) -> list[list[Span]]:
             continue
         whole, decimals, unit = figure
         point = "." if decimals else _POINT_SPACE if longest else ""
-        spans.append([text(f"{whole}{point}{decimals}{_FIGURE_SPACE * (longest - len(decimals))}", "nowrap"), text(unit, blocks.MUTED, "unit")])
+        spans.append([text(f"{whole}{point}{decimals}{_FIGURE_SPACE * (longest - len(decimals))}", "nowrap"), text(unit, blocks.MUTED, unit_width)])
     return spans
 
 
@@ -62,7 +63,7 @@ def distance_spans(check: Check) -> list[Span]:
     distance = check["distance"]
     if distance is None:
         return []
-    return [blocks.distance_bar(bar_share(check), inside=distance["inside"], label=distance["text"]), text(distance["text"])]
+    return [blocks.distance_bar(bar_share(check), inside=distance["inside"], label=distance["text"]), text(distance["text"], "keep")]
 
 
 def bar_share(check: Check) -> float:
@@ -94,12 +95,13 @@ def checks_table(identity: str, checks: Iterable[Check], *, label: str, links: b
 
 def _row(check: Check, counted: str, figure: list[Span], links: bool) -> dict[str, Any]:
     tone = {"fails": "bad", "undefined": "off"}.get(check["state"])
-    name = [text(words.check_title(check["name"]))]
-    if tone or check["state"] == "warning":
-        name += [{"k": "break"}, muted(check["detail"], blocks.SMALL)]
+    detail = [muted(check["detail"], blocks.SMALL)] if tone or check["state"] == "warning" else []
+    said = text(counted, "keep")
+    observed = [blocks.cell(said), blocks.cell(*figure, tone="nowrap")] if figure else [blocks.cell(said, across=True)]
     return blocks.row(
-        blocks.cell(*name), blocks.cell(state_badge(check)), blocks.cell(text(counted)), blocks.cell(*figure), blocks.cell(muted(check["bound"]["text"])),
-        blocks.cell(*distance_spans(check)), *([blocks.cell(*evidence_link(check))] if links else []), tone=tone,
+        blocks.cell(text(words.check_title(check["name"]), "keep")), blocks.cell(state_badge(check)), *observed,
+        blocks.cell(muted(check["bound"]["text"], "keep")), blocks.cell(*distance_spans(check), tone="keep"),
+        *([blocks.cell(*evidence_link(check))] if links else []), tone=tone, detail=detail,
     )
 
 

@@ -29,15 +29,6 @@ _SHEET: Final = st.components.v2.component(
 _LABEL: Final = re.compile(r"[A-Za-z0-9 ,.%·*\n\u2212]+")
 """What a label that is put together may hold: no bracket, colon, backtick, angle, dollar, so no image, link or directive."""
 
-PAGE_STATES: Final = {
-    "empty": ("note", "off"), "not_proposed": ("pen", "off"), "incomplete": ("question", "off"), "awaiting_you": ("pen", "ok"),
-    "awaiting_others": ("clock", "off"), "expired": ("clock", "bad"), "refused": ("refuse", "bad"), "held": ("pause", "off"),
-    "undefined": ("question", "off"), "stale": ("stale", "bad"), "not_comparable": ("question", "off"), "no_permission": ("lock", "bad"),
-    "very_large": ("clock", "off"), "broken": ("broken", "bad"), "done": ("check", "ok"), "note": ("note", "off"), "warning": ("warning", "off"),
-}
-"""State of a page -> (icon, tone)."""
-
-
 def sheet(key: str, *content: Block, width: str = "stretch") -> None:
     """Draw blocks one below the other. ``key``: unique on the page and stable between reruns; links in it work."""
     _SHEET(key=f"sheet-{key}", data={"blocks": list(content)}, width=width, on_go_change=lambda: _follow(f"sheet-{key}"))
@@ -65,8 +56,8 @@ def section(key: str, title: str, *content: Block) -> None:
 
 
 def state_notice(key: str, state: str, sentence: str | list[Span | str], next_step: str | list[Span | str], *, urgent: bool = False) -> None:
-    """A state that a page can be in (a key of PAGE_STATES): one sentence and one next step."""
-    icon, tone = PAGE_STATES[state]
+    """A state that a page can be in (a key of ``words.PAGE_STATES``): one sentence and one next step."""
+    icon, tone = words.PAGE_STATES[state]
     said = [blocks.strong(sentence)] if isinstance(sentence, str) else sentence
     step = [next_step] if isinstance(next_step, str) else next_step
     sheet(f"state-{key}", blocks.notice(icon, tone, said, step, urgent=urgent))
@@ -95,12 +86,12 @@ def cell_button(
     key: str, cell: str, count: int, of: int, *, marked: bool, chosen: bool, on_click: Callable[..., None], args: tuple[str, ...],
 ) -> None:
     """A cell of a judge's table as a button: count, share, what the cell means. ``marked``: this cell keeps the gate closed."""
-    said = f"**{words.count(count)}** · {words.share(count, of)}  \n{words.CELL_TITLES[cell]}"
-    if marked:
-        said += "  \n**above the cap**"
-    if chosen:
-        said += "  \nopen below"
-    st.button(_label(said), key=key, type="primary" if marked else "secondary", width="stretch", disabled=not count, on_click=on_click, args=args)
+    meaning = ["**above the cap**" if marked else words.CELL_MEANINGS[cell], *(["open below"] if chosen else [])]
+    said = f"**{words.count(count)}** · {words.share(count, of)}  \n{words.CELL_TITLES[cell]}  \n{' · '.join(meaning)}"
+    st.button(
+        _label(said), key=key, type="primary" if marked else "secondary", width="stretch", wrap=True, disabled=not count,
+        on_click=on_click, args=args,
+    )
 
 
 def plain_text(value: object) -> None:

@@ -2,16 +2,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import streamlit as st
 
 from core.gates.holdout import holdout_differences, normalised_lock
 from core.rounds.folder import Round
 from core.settings import SETTINGS
+from core.signing.status import lock_words
 from dashboard import blocks, components, holdout_view, loaders, navigation, words
 from dashboard.blocks import Block, Span
 from dashboard.frame import View
+
+_UNFIT: Final = ("unknown_item", "duplicate_outcome", "missing_outcome")
+"""Reasons of a refusal that stand for outcomes which do not fit the holdout."""
 
 
 def lock(view: View) -> list[Block]:
@@ -23,7 +27,11 @@ def lock(view: View) -> list[Block]:
 
 def witness(view: View) -> Sequence[Span | str]:
     """Who witnessed the registration: a ledger entry before this proposal, or nobody but the proposer."""
-    return [blocks.muted("stated by the proposer only")]
+    if view.desk.ledger is None:
+        return [blocks.muted("unknown: the ledger cannot be read")]
+    proposal = None if view.status is None else view.status.proposal
+    index = None if proposal is None else proposal.index
+    return [blocks.text(lock_words(view.desk.ledger, view.round.holdout_digest, index))]
 
 
 def _what_differs(view: View, registered: str) -> list[str] | None:
@@ -38,7 +46,7 @@ def _what_differs(view: View, registered: str) -> list[str] | None:
 
 def no_outcomes(view: View) -> tuple[str, str]:
     """Why there is no paired table, and the next step."""
-    reasons = [item for item in (view.document["refusal"] or {}).get("reasons", ()) if item["code"] in ("unknown_item", "duplicate_outcome", "missing_outcome")]
+    reasons = [item for item in (view.document["refusal"] or {}).get("reasons", ()) if item["code"] in _UNFIT]
     if reasons:
         return f"The outcomes do not fit the holdout: {reasons[0]['detail']}.", "Neither the lock nor the outcomes can be trusted: ask the proposer."
     return "No outcomes were supplied.", "Ask the proposer for both arms' outcomes on these items."
@@ -48,7 +56,7 @@ def flips(view: View) -> None:
     """The flips, regressions first, a page at a time; one is open beside them."""
     outcomes = view.document["holdout"]["outcomes"]
     changed = outcomes["regressions"] + outcomes["fixes"]
-    components.section("flips", f"{words.plural(changed, 'item')} flipped: {words.count(outcomes['regressions'])} lost, {words.count(outcomes['fixes'])} fixed")
+    components.section("flips", f"{words.plural(changed, 'item')} flipped: {holdout_view.lost_and_fixed(outcomes)}")
     if not changed:
         components.sheet("no-flips", blocks.paragraph(blocks.muted("Both arms give the same outcome on every item.")))
         return
@@ -60,8 +68,8 @@ def flips(view: View) -> None:
     opened = navigation.view("item") if navigation.view("item") in kinds else next(iter(kinds), None)
     left, right = st.columns(SETTINGS["dashboard"]["narrow_wide"], gap="medium")
     with left:
-        rows = loaders.outcome_items(view.round, view.computed, tuple(kinds))
-        components.sheet("flip-list", holdout_view.flips_table([(kinds[row["id"]], row) for row in rows], loaders.holdout_items(view.round), opened, shown or "all"))
+        rows = [(kinds[row["id"]], row) for row in loaders.outcome_items(view.round, view.computed, tuple(kinds))]
+        components.sheet("flip-list", holdout_view.flips_table(rows, loaders.holdout_items(view.round), opened, shown or "all"))
     with right:
         if opened is not None:
             item = loaders.holdout_items(view.round).get(opened, {"id": opened})

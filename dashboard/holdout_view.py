@@ -6,7 +6,6 @@ from typing import Any
 
 from core.rounds.manifest import HoldoutLock
 from core.settings import SETTINGS
-from core.text import shortened
 from dashboard import blocks, words
 from dashboard.blocks import Block, Span, badge, mono, muted, strong, text
 
@@ -31,18 +30,25 @@ def headline_words(document: Document) -> str:
     net = outcomes["net_gain"]
     change = net["numerator"]
     if not change:
-        return f"No net change over {words.plural(outcomes['n'], 'item')}: {words.count(outcomes['fixes'])} fixed, {words.count(outcomes['regressions'])} lost"
+        return f"No net change over {words.plural(outcomes['n'], 'item')}: {lost_and_fixed(outcomes)}"
     verb = "gains" if change > 0 else "loses"
-    return f"The candidate {verb} {words.fraction({**net, 'numerator': abs(change)})} net: {words.count(outcomes['fixes'])} fixed, {words.count(outcomes['regressions'])} lost"
+    return f"The candidate {verb} {words.fraction({**net, 'numerator': abs(change)})} net: {lost_and_fixed(outcomes)}"
 
 
-def lock_block(lock: Mapping[str, Any], registered: HoldoutLock | None, witness: Sequence[Span | str], differences: Sequence[str] | None) -> list[Block]:
+def lost_and_fixed(outcomes: Mapping[str, Any]) -> str:
+    """``27 lost, 109 fixed``."""
+    return f"{words.count(outcomes['regressions'])} lost, {words.count(outcomes['fixes'])} fixed"
+
+
+def lock_block(
+    lock: Mapping[str, Any], registered: HoldoutLock | None, witness: Sequence[Span | str], differences: Sequence[str] | None,
+) -> list[Block]:
     """Lock state first, then what differs where it does not hold."""
     holds = lock["holds"]
     state = badge("lock holds", "ok", "lock") if holds else badge("lock fails", "bad", "unlock")
     rows: list[tuple[str, Sequence[Span | str]]] = [("State", [state] if holds else [state, text(f"  {LOCK_PROBLEMS[lock['problem']]}")])]
     rows.append(("Registered", [blocks.digest(lock["registered"], "the registered digest")] if lock["registered"] else [muted("nothing")]))
-    rows.append(("Computed", [blocks.digest(lock["computed"], "the computed digest"), muted("  SHA-256 over the canonical bytes of the list, in its order")]))
+    rows.append(("Computed", [blocks.digest(lock["computed"], "the computed digest"), muted("  SHA-256 over the canonical bytes, in order")]))
     if registered is not None:
         rows.append(("Stated", [text(f"registered {words.short_time(registered.registered_at)} by {registered.registered_by or 'not stated'}")]))
     rows.append(("Witness", list(witness)))
@@ -61,8 +67,8 @@ def _differences(differences: Sequence[str] | None) -> Block:
     return blocks.bullets(*([line] for line in differences))
 
 
-def gain_rows(outcomes: Mapping[str, Any], reducer: str) -> Block:
-    """Net gain and regressions as fractions, each with the name of its denominator."""
+def gain_blocks(outcomes: Mapping[str, Any], reducer: str) -> list[Block]:
+    """Net gain and regressions as fractions, each with the name of its denominator; the 2x2 of both arms."""
     rows: list[tuple[str, Sequence[Span | str]]] = [
         ("Net gain", [strong(signed_fraction(outcomes["net_gain"])), muted("  fixed minus lost, over all items")]),
         ("Regressions", [strong(words.fraction(outcomes["regression_rate"])), muted("  over all items: this rate decides")]),
@@ -72,7 +78,7 @@ def gain_rows(outcomes: Mapping[str, Any], reducer: str) -> Block:
     if outcomes["absent_candidate"]:
         rows.append(("Absent", [badge(words.plural(len(outcomes["absent_candidate"]), "item"), "bad", "cross"),
                                 text("  have no candidate outcome: counted as failures, and the round is refused")]))
-    return blocks.facts(rows)
+    return [blocks.facts(rows), paired_table(outcomes)]
 
 
 def signed_fraction(document: Mapping[str, Any]) -> str:
@@ -121,18 +127,17 @@ def flip_ids(outcomes: Mapping[str, Any], shown: str) -> list[tuple[str, str]]:
 
 def flips_table(rows: Sequence[tuple[str, Mapping[str, Any]]], prompts: Mapping[str, Mapping[str, Any]], opened: str | None, shown: str) -> Block:
     """The flips of one page: what happened, item, start of its prompt, runs."""
-    slices = any(row["slice"] is not None for _, row in rows)
     several = any(max(row["baseline_runs"], row["candidate_runs"]) > 1 for _, row in rows)
-    columns = [blocks.column("Flip"), blocks.column("Item", head=True, sort=True), blocks.column("Prompt"), *([blocks.column("Slice", sort=True)] if slices else []),
+    columns = [blocks.column("Flip"), blocks.column("Item", head=True, sort=True), blocks.column("Prompt"),
                *([blocks.column("Baseline", align="right"), blocks.column("Candidate", align="right")] if several else [])]
     return blocks.table("flips", columns, [
         blocks.row(
             blocks.cell(flip_badge(kind)), blocks.cell(blocks.link(row["id"], "holdout", flips=shown, item=row["id"]), sort=row["id"]),
-            blocks.cell(muted(preview(prompts.get(row["id"], {})), blocks.SMALL)), *([blocks.cell(text(row["slice"] or ""), sort=row["slice"])] if slices else []),
+            blocks.cell(muted(f"{row['slice']} · " if row["slice"] else "", blocks.SMALL), muted(preview(prompts.get(row["id"], {})), blocks.SMALL)),
             *([blocks.cell(text(_runs(row, "baseline"))), blocks.cell(text(_runs(row, "candidate")))] if several else []),
             tone="chosen" if row["id"] == opened else None,
         ) for kind, row in rows
-    ], label="Items that flipped, regressions first")
+    ], label="Items that flipped, regressions first", tall=True)
 
 
 def flip_badge(kind: str) -> Span:
@@ -147,7 +152,7 @@ def _runs(row: Mapping[str, Any], arm: str) -> str:
 def preview(item: Mapping[str, Any]) -> str:
     """The start of an item's prompt."""
     prompt = item.get("prompt")
-    return shortened(prompt, SETTINGS["dashboard"]["preview_characters"]).partition("… (")[0] if isinstance(prompt, str) else "no prompt in the locked item"
+    return blocks.shortened_prose(prompt, SETTINGS["dashboard"]["preview_characters"]) if isinstance(prompt, str) else "no prompt in the locked item"
 
 
 def item_blocks(item: Mapping[str, Any], outcomes: Sequence[Mapping[str, Any]], kind: str | None) -> list[Block]:
@@ -161,7 +166,7 @@ def item_blocks(item: Mapping[str, Any], outcomes: Sequence[Mapping[str, Any]], 
     if others:
         content.append(blocks.facts(others))
     for outcome in outcomes:
-        content += _answer(outcome, several=len(outcomes) > len(("baseline", "candidate")))
+        content += _answer(outcome, several=len({one["arm"] for one in outcomes}) < len(outcomes))
     if not any(outcome["arm"] == "candidate" for outcome in outcomes):
         content.append(blocks.paragraph(badge("absent", "bad", "cross"), text("  no candidate outcome: counted as a failure")))
     return content
@@ -185,4 +190,4 @@ def canaries_table(rows: Sequence[Mapping[str, Any]]) -> Block:
             blocks.cell(badge("passed", "ok", "check") if row["passed"] else badge("lost", "bad", "cross"), sort=str(row["passed"])),
             blocks.cell(muted(preview(row) if row["prompt"] is not None else "not supplied", blocks.SMALL)), tone=None if row["passed"] else "bad",
         ) for row in rows
-    ], label="Canaries")
+    ], label="Canaries", tall=True)

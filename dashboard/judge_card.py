@@ -12,8 +12,9 @@ from dashboard.blocks import Block, Span, mono, muted, strong, text
 from dashboard.frame import View
 
 Judge = Mapping[str, Any]
-_GRID_OF_CELLS: Final = (("tp", "fn"), ("fp", "tn"))
-"""Columns of the table: verifier passed, verifier failed; the judge's approvals above."""
+_GRID_OF_CELLS: Final = (("tp", "fp"), ("fn", "tn"))
+"""Rows of the table: the judge approved, did not approve; the verifier's passes to the left."""
+_CASE_COLUMNS: Final = {"slice": ("Slice", "left"), "choice": ("Choice", "left"), "rubric_score": ("Score", "right")}
 _TEXTS: Final = (("prompt", "Prompt"), ("response", "Response"), ("response_b", "Second response"), ("rationale", "Rationale"))
 
 
@@ -35,7 +36,7 @@ def evidence(document: Mapping[str, Any]) -> list[Span]:
     spans: list[Span] = []
     for judge_id, judge in closed[:named]:
         first = next(check for check in judge["gate"]["checks"] if check["name"] == judge["gate"]["failing"][0])
-        spans += [strong(judge_id), text(f": {words.check_title(first['name']).lower()} {first['observed']['text']} ({first['bound']['text']}). ")]
+        spans += [strong(judge_id), text(f": {words.in_sentence(first['name'])} {first['observed']['text']} ({first['bound']['text']}). ")]
     if len(closed) > named:
         spans.append(muted(f"And {words.plural(len(closed) - named, 'more closed gate')}."))
     return spans or [text("Every gate is open: the judges agree with the verifier as the grid asks.")]
@@ -43,14 +44,15 @@ def evidence(document: Mapping[str, Any]) -> list[Span]:
 
 def draw(view: View, judge_id: str, judge: Judge) -> None:
     """The whole card."""
-    key = f"{judge_id}"
-    with st.container(border=True, key=f"card-{_slug(judge_id)}"):
+    key = _slug(judge_id)
+    with st.container(border=True, key=f"card-{key}"):
         components.sheet(f"judge-{key}", *_head(view, judge_id, judge))
         left, right = st.columns(SETTINGS["dashboard"]["narrow_wide"], gap="medium")
         with left:
             _cells(judge_id, judge)
+            components.sheet(f"synthetic-{key}", *_synthetic(judge_id, judge))
         with right:
-            components.sheet(f"figures-{key}", figures_table(judge_id, judge), *_synthetic(judge_id, judge))
+            components.sheet(f"figures-{key}", figures_table(judge_id, judge))
         if navigation.view("judge") == judge_id and navigation.view("cell") in words.CELL_TITLES:
             _cases(view, judge_id, judge, str(navigation.view("cell")))
         with st.expander("Rubric and version", icon=":material/rule:"):
@@ -62,11 +64,12 @@ def _slug(judge_id: str) -> str:
 
 
 def _head(view: View, judge_id: str, judge: Judge) -> list[Block]:
-    failing = [words.check_title(name).lower() for name in judge["gate"]["failing"]]
+    failing = [words.in_sentence(name) for name in judge["gate"]["failing"]]
     said = [text("  "), text(f"kept closed by {', '.join(failing)}")] if failing else []
     roles = [role for role, name in _roles(view).items() if name == judge_id]
     extra = [muted(f"  the receipt's {roles[0]} judge")] if roles else []
-    return [blocks.heading(text(judge_id), text("  "), overview_view.gate_badge(judge)), *([blocks.paragraph(*said, *extra)] if said or extra else [])]
+    title = blocks.heading(text(judge_id), text("  "), overview_view.gate_badge(judge))
+    return [title, *([blocks.paragraph(*said, *extra)] if said or extra else [])]
 
 
 def _roles(view: View) -> dict[str, str]:
@@ -77,14 +80,12 @@ def _roles(view: View) -> dict[str, str]:
 def _cells(judge_id: str, judge: Judge) -> None:
     chosen = navigation.view("cell") if navigation.view("judge") == judge_id else None
     missing = f", {words.plural(len(judge['missing']), 'verdict')} missing" if judge["missing"] else ""
-    components.sheet(
-        f"cells-{judge_id}",
-        blocks.paragraph(muted(f"Rubric against verifier, n = {overview_view.cases_words(judge)}{missing}. Open a cell to read its cases.", blocks.SMALL)),
-    )
+    caption = f"Rubric against verifier, n = {overview_view.cases_words(judge)}{missing}. Open a cell to read its cases."
+    components.sheet(f"cells-{judge_id}", blocks.paragraph(muted(caption, blocks.SMALL)))
     above_cap = "false_positive_rate" in judge["gate"]["failing"] and judge["fpr"]["value"] is not None
-    for column, cells in zip(st.columns([1] * len(_GRID_OF_CELLS), gap="xsmall"), _GRID_OF_CELLS, strict=True):
-        with column:
-            for cell in cells:
+    for cells in _GRID_OF_CELLS:
+        for column, cell in zip(st.columns([1] * len(cells), gap="xsmall"), cells, strict=True):
+            with column:
                 _cell(judge_id, judge, cell, judge[cell], above_cap and cell == "fp", chosen == cell)
     if judge["missing"]:
         components.cell_button(
@@ -111,12 +112,13 @@ def figures_table(judge_id: str, judge: Judge) -> Block:
         ("False discoveries", words.fraction(judge["fdr"]), "failed answers among the approved"),
         ("Prevalence of passes", words.fraction(judge["prevalence"]), "cases that the verifier passed"),
     ]
-    split = [check_table.split_figure(check["observed"]["text"]) for check in checks] + [check_table.split_figure(observed) for _, observed, _ in beside]
+    split = [check_table.split_figure(said) for said in (*(check["observed"]["text"] for check in checks), *(observed for _, observed, _ in beside))]
     figures = check_table.aligned([figure for _, figure in split])
     rows = [_check_row(check, counted, figure) for check, (counted, _), figure in zip(checks, split, figures, strict=False)]
     for (title, _, meaning), (counted, _), figure in zip(beside, split[len(checks):], figures[len(checks):], strict=True):
         rows.append(blocks.row(
-            blocks.cell(text(title)), blocks.cell(), blocks.cell(text(counted), sort=None), blocks.cell(*figure), blocks.cell(text(meaning)), tone="quiet",
+            blocks.cell(text(title)), blocks.cell(), blocks.cell(text(counted, "keep")), blocks.cell(*figure, tone="nowrap"),
+            blocks.cell(text(meaning)), tone="quiet",
         ))
     columns = [blocks.column("Figure", head=True, sort=True), blocks.column("State", sort=True), blocks.column("Counted", align="right"),
                blocks.column("Observed", align="right"), blocks.column("Bound")]
@@ -128,7 +130,7 @@ def _check_row(check: Mapping[str, Any], counted: str, figure: list[Span]) -> di
     distance = [{"k": "break"}, muted(check["distance"]["text"], blocks.SMALL)] if check["distance"] else []
     return blocks.row(
         blocks.cell(text(words.check_title(check["name"])), sort=check["name"]), blocks.cell(check_table.state_badge(check), sort=check["state"]),
-        blocks.cell(text(counted)), blocks.cell(*figure), blocks.cell(text(check["bound"]["text"]), *distance), tone=tone,
+        blocks.cell(text(counted, "keep")), blocks.cell(*figure, tone="nowrap"), blocks.cell(text(check["bound"]["text"]), *distance), tone=tone,
     )
 
 
@@ -140,9 +142,8 @@ def _synthetic(judge_id: str, judge: Judge) -> list[Block]:
         said.append(muted(f"  of {words.count(counts['total'])}; {words.count(counts['invalid'])} invalid"))
     lines = [blocks.paragraph(*said)]
     if judge["swapped_records"]:
-        lines.append(blocks.paragraph(muted(
-            f"{words.plural(judge['swapped_records'], 'record')} with the two answers swapped: for the position figures, never for the gate.", blocks.SMALL,
-        )))
+        swapped = f"{words.plural(judge['swapped_records'], 'record')} with the two answers swapped: for the position figures, never for the gate."
+        lines.append(blocks.paragraph(muted(swapped, blocks.SMALL)))
     return lines
 
 
@@ -163,16 +164,20 @@ def _cases(view: View, judge_id: str, judge: Judge, cell: str) -> None:
 
 def _case_table(judge_id: str, cell: str, rows: list[dict[str, Any]]) -> Block:
     opened = navigation.view("case") or (rows[0]["case_id"] if rows else None)
-    shown = [name for name in ("slice", "choice", "rubric_score") if any(row[name] is not None for row in rows)]
-    titles = {"slice": "Slice", "choice": "Choice", "rubric_score": "Score"}
-    columns = [blocks.column("Case", head=True, sort=True), *(blocks.column(titles[name], sort=True, align="right" if name == "rubric_score" else "left") for name in shown)]
+    shown = [name for name in _CASE_COLUMNS if any(row[name] is not None for row in rows)]
+    further = [blocks.column(_CASE_COLUMNS[name][0], sort=True, align=_CASE_COLUMNS[name][-1]) for name in shown]
+    columns = [blocks.column("Case", head=True, sort=True), *further]
     return blocks.table(f"cases-{judge_id}-{cell}", columns, [
         blocks.row(
             blocks.cell(blocks.link(row["case_id"], "judges", judge=judge_id, cell=cell, case=row["case_id"]), sort=row["case_id"]),
-            *(blocks.cell(text("" if row[name] is None else words.decimal(row[name]) if name == "rubric_score" else row[name]), sort=row[name]) for name in shown),
+            *(blocks.cell(text(_case_value(row[name])), sort=row[name]) for name in shown),
             tone="chosen" if row["case_id"] == opened else None,
         ) for row in rows
-    ], label="Cases of this cell")
+    ], label="Cases of this cell", tall=True)
+
+
+def _case_value(value: float | str | None) -> str:
+    return "" if value is None else words.decimal(value) if isinstance(value, float) else value
 
 
 def _case(view: View, judge_id: str, case_id: str | None) -> None:
@@ -197,7 +202,8 @@ def case_blocks(records: list[dict[str, Any]]) -> list[Block]:
         value = record[name]
         if value is None and name == "response_b":
             continue
-        content.append(blocks.heading(text(title), muted("  not supplied" if value is None else f"  {words.plural(len(value), 'character')}", blocks.SMALL), level="h3"))
+        said = "not supplied" if value is None else words.plural(len(value), "character")
+        content.append(blocks.heading(text(title), muted(f"  {said}", blocks.SMALL), level="h3"))
         content += [] if value is None else [blocks.model_text(value)]
     return content
 

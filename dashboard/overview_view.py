@@ -1,7 +1,7 @@
 """What the Overview says, from an assessment: the sentence of evidence, what would have to be true, the judges, the facts. Pure."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core.gates.receipt import PROMOTE_AWAITING
@@ -9,10 +9,14 @@ from core.grid import Grid
 from core.rounds.manifest import Model, RoundManifest
 from core.rounds.queries import Trap
 from core.settings import SETTINGS
+from core.signing.ledger import LedgerEntry
 from dashboard import blocks, check_table, words
 from dashboard.blocks import Block, Span, badge, muted, strong, text
+from dashboard.standing import Standing, earlier_rejections
+from dashboard.words import PAGE_STATES
 
 Document = Mapping[str, Any]
+_DECIMALS: int = SETTINGS["dashboard"]["trap_decimals"]
 
 
 def evidence(document: Document, manifest: RoundManifest) -> list[Span]:
@@ -26,8 +30,14 @@ def evidence(document: Document, manifest: RoundManifest) -> list[Span]:
     if not failing:
         reasons = [item["detail"] for item in (document["refusal"] or {}).get("reasons", [])]
         return [text(f"No receipt can be written: {'; '.join(reasons)}.")]
-    said = "; ".join(f"{words.check_title(check['name']).lower()} {check['observed']['text']} ({check['bound']['text']})" for check in failing)
+    said = "; ".join(f"{words.in_sentence(check['name'])} {check['observed']['text']} ({check['bound']['text']})" for check in failing)
     return [candidate, text(" would not replace "), baseline, text(f", and no pair trains: {said}.")]
+
+
+def standing_block(one: Standing, earlier: Sequence[LedgerEntry]) -> Block:
+    """Where the round stands and the next step; and who rejected the same thing before."""
+    icon, tone = PAGE_STATES[one.kind]
+    return blocks.notice(icon, tone, [strong(one.sentence)], list(one.next_step), *earlier_rejections(earlier))
 
 
 def trap_sentence(trap: Trap) -> list[Span]:
@@ -36,8 +46,9 @@ def trap_sentence(trap: Trap) -> list[Span]:
         return []
     return [
         strong(words.plural(trap.pairs, "rejected pair")), text(f" {'looks' if trap.pairs == 1 else 'look'} good by margin (mean "),
-        strong(words.decimal(trap.mean_margin, SETTINGS["dashboard"]["trap_decimals"])), text(" nats), but "), text("its" if trap.pairs == 1 else "their"),
-        text(" chosen answer became less likely (mean drift "), strong(words.decimal(trap.mean_drift, SETTINGS["dashboard"]["trap_decimals"])), text(" nats per token). "),
+        strong(words.decimal(trap.mean_margin, _DECIMALS)),
+        text(f" nats), but {'its' if trap.pairs == 1 else 'their'} chosen answer became less likely (mean drift "),
+        strong(words.decimal(trap.mean_drift, _DECIMALS)), text(" nats per token). "),
         blocks.link("See them", "curation"),
     ]
 
@@ -50,9 +61,9 @@ def conditions(document: Document) -> list[list[Span]]:
     lines += [[text(f"A required number is defined: {item['detail']}.")] for item in (document["refusal"] or {}).get("reasons", ())
               if item["code"] == "undefined_statistic"]
     for judge_id, judge in document["judges"].items():
-        held = (judge["synthetic"] or {}).get("held", 0)
-        for line in check_table.remedies(judge["gate"]["checks"]):
-            lines.append([strong(judge_id), text(f": {line} Until then {held_words(held)}.")])
+        needed = check_table.remedies(judge["gate"]["checks"])
+        if needed:
+            lines.append([strong(judge_id), text(f": {' '.join(needed)} Until then {held_words((judge['synthetic'] or {}).get('held', 0))}.")])
     return lines
 
 
@@ -69,15 +80,17 @@ def gate_badge(judge: Mapping[str, Any]) -> Span:
     return badge("gate closed, undefined", "off", "question") if undefined else badge("gate closed", "bad", "refuse")
 
 
-def judges_table(document: Document) -> Block:
-    """One row a judge: gate, what keeps it closed, kappa, false-positive approvals, where its synthetic pairs are."""
+def judges_table(document: Document, opened: str | None = None) -> Block:
+    """One row a judge: gate, what keeps it closed, kappa, false-positive approvals, where its synthetic pairs are.
+    ``opened``: the judge whose card is shown below."""
     columns = [
         blocks.column("Judge", head=True, sort=True), blocks.column("Gate", sort=True), blocks.column("Kept closed by"),
         blocks.column("Kappa", align="right", sort=True, down=True), blocks.column("Agreement", align="right", sort=True, down=True),
         blocks.column("False-positive approvals", align="right", sort=True, down=True), blocks.column("Cases", align="right", sort=True, down=True),
         blocks.column("Synthetic pairs"),
     ]
-    return blocks.table("judges", columns, [_judge_row(judge_id, judge) for judge_id, judge in by_state(document)], label="Judges and their gates")
+    rows = [_judge_row(judge_id, judge, judge_id == opened) for judge_id, judge in by_state(document)]
+    return blocks.table("judges", columns, rows, label="Judges and their gates")
 
 
 def by_state(document: Document) -> list[tuple[str, Mapping[str, Any]]]:
@@ -85,14 +98,14 @@ def by_state(document: Document) -> list[tuple[str, Mapping[str, Any]]]:
     return sorted(document["judges"].items(), key=lambda pair: (pair[1]["gate"]["open"], pair[0]))
 
 
-def _judge_row(judge_id: str, judge: Mapping[str, Any]) -> dict[str, Any]:
-    failing = ", ".join(words.check_title(name) for name in judge["gate"]["failing"])
+def _judge_row(judge_id: str, judge: Mapping[str, Any], opened: bool) -> dict[str, Any]:
+    failing = ", ".join(words.SHORT_TITLES[name] for name in judge["gate"]["failing"])
     return blocks.row(
         blocks.cell(blocks.link(judge_id, "judges", judge=judge_id), sort=judge_id), blocks.cell(gate_badge(judge), sort=str(judge["gate"]["open"])),
         blocks.cell(text(failing)), blocks.cell(text(words.exact(judge["kappa"])), sort=judge["kappa"]["value"]),
-        blocks.cell(text(words.fraction(judge["agreement"])), sort=judge["agreement"]["value"]),
-        blocks.cell(text(words.fraction(judge["fpr"])), sort=judge["fpr"]["value"]), blocks.cell(text(cases_words(judge)), sort=judge["n"]),
-        blocks.cell(*synthetic_spans(judge_id, judge)), tone=None if judge["gate"]["open"] else "bad",
+        blocks.cell(text(words.fraction(judge["agreement"]), "keep"), sort=judge["agreement"]["value"]),
+        blocks.cell(text(words.fraction(judge["fpr"]), "keep"), sort=judge["fpr"]["value"]), blocks.cell(text(cases_words(judge)), sort=judge["n"]),
+        blocks.cell(*synthetic_spans(judge_id, judge), tone="keep"), tone="chosen" if opened else None if judge["gate"]["open"] else "bad",
     )
 
 
@@ -107,7 +120,8 @@ def synthetic_spans(judge_id: str, judge: Mapping[str, Any]) -> list[Span]:
     if not counts or not counts["total"]:
         return [muted("none")]
     if counts["held"]:
-        return [badge(f"{words.count(counts['held'])} held", "off", "pause"), text(" "), blocks.link("see them", "rejected", state="held", judge=judge_id)]
+        see = blocks.link("see them", "rejected", state="held", judge=judge_id)
+        return [badge(f"{words.count(counts['held'])} held", "off", "pause"), text("  "), see]
     return [badge(f"{words.count(counts['passed_on'])} passed on", "ok", "check"), text(" "),
             blocks.link("see them", "curation", judge=judge_id)]
 
@@ -122,13 +136,15 @@ def model_spans(model: Model | None) -> list[Span]:
 def facts_rows(document: Document, manifest: RoundManifest, grid: Grid) -> list[tuple[str, list[Span]]]:
     """What the verdict stands on: round, models, lock, grid, engine."""
     lock = manifest.holdout_lock
-    verified = "flags are the data set's own labels, no program checked them" if manifest.verification == "dataset_label" else "a program checked the flags"
+    labels = manifest.verification == "dataset_label"
+    verified = "flags are the data set's own labels, no program checked them" if labels else "a program checked the flags"
+    registered = "no registration" if lock is None else f"{words.short_time(lock.registered_at)} by {lock.registered_by or 'not stated'}"
     gate = document["literal_gate"]
     return [
         ("Round", [strong(manifest.round_id), text(" "), blocks.digest(document["round_digest"], "the round digest")]),
         ("Proposed by", [text(", ".join(manifest.proposers)), muted(f", {words.short_time(manifest.created_at)}")]),
         ("Candidate", model_spans(manifest.candidate)), ("Baseline", model_spans(manifest.baseline)),
-        ("Holdout registered", [muted("no registration") if lock is None else text(f"{words.short_time(lock.registered_at)} by {lock.registered_by or 'not stated'}")]),
+        ("Holdout registered", [text(registered)]),
         ("Verification", [text(verified)]),
         ("Grid", [text(f"{grid.name}, version {grid.version} "), blocks.digest(grid.digest, "the grid digest")]),
         ("Engine", [text(f"{document['engine_version']}, code "), blocks.digest(document["code_digest"], "the code digest")]),

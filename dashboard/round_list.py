@@ -69,8 +69,10 @@ def figures(entry: Entry) -> dict[str, float | None]:
     kappa = kappa_of(document, judges.calibrated if judges else None)
     outcomes = (document["holdout"] or {}).get("outcomes")
     return {
-        "kappa": None if kappa is None else kappa["value"], "admitted": None if "pairs" in document["missing_parts"] else document["reason_table"]["admitted"],
-        "net_gain": None if outcomes is None else outcomes["net_gain"]["value"], "regressions": None if outcomes is None else outcomes["regression_rate"]["value"],
+        "kappa": None if kappa is None else kappa["value"],
+        "admitted": None if "pairs" in document["missing_parts"] else document["reason_table"]["admitted"],
+        "net_gain": None if outcomes is None else outcomes["net_gain"]["value"],
+        "regressions": None if outcomes is None else outcomes["regression_rate"]["value"],
     }
 
 
@@ -89,7 +91,7 @@ def trend(rows: Sequence[Row], name: str, label: str) -> list[Span]:
 def rounds_table(rows: Sequence[Row]) -> Block:
     """Every round, newest first."""
     columns = [
-        blocks.column("Round", head=True, sort=True), blocks.column("Date", sort=True, down=True), blocks.column("Proposer", sort=True),
+        blocks.column("Round", head=True, sort=True), blocks.column("Proposed", sort=True, down=True),
         blocks.column("State", sort=True), blocks.column("Engine", sort=True),
         *(blocks.column(title, align="right", sort=True, down=True, under=trend(rows, name, title))
           for name, title in (("kappa", "Kappa"), ("admitted", "Admitted"), ("net_gain", "Net gain"), ("regressions", "Regressions"))),
@@ -105,11 +107,11 @@ def _row(entry: Entry, one: Standing) -> dict[str, Any]:
         name += [{"k": "break"}, muted(manifest.label, blocks.SMALL)]
     for line in earlier_rejections(entry.earlier):
         name += [{"k": "break"}, *line]
+    proposed = [text(words.day(manifest.created_at), "nowrap"), {"k": "break"}, muted(", ".join(manifest.proposers), blocks.SMALL, "keep")]
     signer = signer_words(entry.status)
     engine = [muted("not assessed yet")] if document is None else [frame.verdict_badge(document)]
     return blocks.row(
-        blocks.cell(*name, sort=manifest.round_id), blocks.cell(text(words.day(manifest.created_at), "nowrap"), sort=manifest.created_at),
-        blocks.cell(text(", ".join(manifest.proposers)), sort=manifest.proposers[0]), blocks.cell(one.badge, sort=one.word),
+        blocks.cell(*name, sort=manifest.round_id), blocks.cell(*proposed, sort=manifest.created_at), blocks.cell(one.badge, sort=one.word),
         blocks.cell(*engine, sort="" if document is None else document["verdict"]), *_figure_cells(entry, known),
         blocks.cell(text(signer), sort=signer or None),
     )
@@ -126,7 +128,8 @@ def _figure_cells(entry: Entry, known: Mapping[str, float | None]) -> list[dict[
     return [
         blocks.cell(*_kappa(kappa, len(document["judges"])), sort=known["kappa"]),
         blocks.cell(muted("no pairs") if admitted is None else text(words.count(int(admitted))), sort=admitted),
-        blocks.cell(*_fraction(outcomes, "net_gain"), sort=known["net_gain"]), blocks.cell(*_fraction(outcomes, "regression_rate"), sort=known["regressions"]),
+        blocks.cell(*_fraction(outcomes, "net_gain"), sort=known["net_gain"]),
+        blocks.cell(*_fraction(outcomes, "regression_rate"), sort=known["regressions"]),
     ]
 
 
@@ -140,8 +143,7 @@ def _fraction(outcomes: Mapping[str, Any] | None, name: str) -> list[Span]:
     if outcomes is None:
         return [muted("no outcomes")]
     said = holdout_view.signed_fraction(outcomes[name]) if name == "net_gain" else words.fraction(outcomes[name])
-    counted, comma, rate = said.partition(", ")
-    return [text(counted, "nowrap"), text(comma), text(rate, "nowrap")]
+    return [text(said, "keep")]
 
 
 def broken_block(broken: Sequence[BrokenRound]) -> list[Block]:

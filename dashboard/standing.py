@@ -12,12 +12,12 @@ from core.rounds.manifest import RoundManifest
 from core.signing.ledger import LedgerEntry
 from core.signing.status import RoundStatus, State
 from dashboard import words
-from dashboard.blocks import Span, Tone, badge, mono, muted, strong, text
+from dashboard.blocks import Span, Tone, badge, link, mono, muted, strong, text
 
 
 @dataclass(frozen=True)
 class Standing:
-    """A round's state in words. ``kind``: a key of ``components.PAGE_STATES``; ``awaits``: this person may decide it now."""
+    """A round's state in words. ``kind``: a key of ``words.PAGE_STATES``; ``awaits``: this person may decide it now."""
 
     word: str
     tone: Tone
@@ -39,7 +39,7 @@ def standing(
     """Put the three together. ``status`` None: the ledger cannot be read. ``stale``: why what was signed no longer fits, or None."""
     if status is None:
         return Standing("unknown", "off", "question", "broken", "The ledger cannot be read, so nobody can tell whether this round is decided.",
-                        ("Restore the ledger from a copy; the Ledger page names the line.",))
+                        ("Restore the ledger from a copy; the ", link("Ledger page", "ledger"), " names what is wrong."))
     if status.state is State.APPROVED:
         return _decided(status, "approved", "ok", "check", "Approved by {}.", stale)
     if status.state is State.REJECTED:
@@ -57,7 +57,8 @@ def standing(
 def _decided(status: RoundStatus, word: str, tone: Tone, icon: str, sentence: str, stale: str | None) -> Standing:
     assert status.closing is not None
     said = sentence.format(status.closing.statement.signer) + (f" {stale}" if stale else "")
-    return Standing(word, tone, icon, "done", said, ("The signed receipt is on the Ledger page: anyone can verify and recompute it.",))
+    step = ("The signed receipt is in the ", link("ledger", "ledger"), ": anyone can verify and recompute it.")
+    return Standing(word, tone, icon, "done", said, step)
 
 
 def _proposed(
@@ -69,8 +70,10 @@ def _proposed(
     progress = f" {status.approvals} of {status.required} approvals." if status.required > 1 else ""
     closed_to_you = may_not_decide(manifest, status, person, registry)
     if closed_to_you is None:
-        return Standing(word, tone, icon, "awaiting_you", f"Awaiting you. {engine}{progress}", ("Read the evidence, then go to Sign-off.",), awaits=True)
-    return Standing(word, tone, icon, "awaiting_others", f"Awaiting a reviewer{' other than you' if person else ''}. {engine}{progress}", (closed_to_you,))
+        step = ("Read the evidence, then go to ", link("Sign-off", "sign_off"), ".")
+        return Standing(word, tone, icon, "awaiting_you", f"Awaiting you. {engine}{progress}", step, awaits=True)
+    other = " other than you" if person else ""
+    return Standing(word, tone, icon, "awaiting_others", f"Awaiting a reviewer{other}. {engine}{progress}", (closed_to_you,))
 
 
 def may_not_decide(manifest: RoundManifest, status: RoundStatus, person: str | None, registry: Registry | None) -> str | None:

@@ -3,10 +3,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from core.settings import SETTINGS
 from core.statistics.ratio import MINUS, Ratio, decimal_text, fraction_text, percent_text
+
+Tone = Literal["ok", "bad", "off"]
+"""ok: holds, admitted. bad: fails, rejected. off: undefined, held, open. Never the only sign: a word or an icon goes with it."""
 
 CHECK_TITLES: Final[Mapping[str, str]] = {
     "holdout_lock": "Holdout lock", "sanity_retention": "Sanity retention", "regressions": "Regressions",
@@ -19,18 +22,32 @@ REASON_TITLES: Final[Mapping[str, str]] = {
     "invalid_record": "Invalid record", "unverified": "Unverified", "non_positive_margin": "Margin not positive", "length_bias": "Length bias",
     "logp_collapse": "Chosen log-prob collapsed", "duplicate": "Duplicate",
 }
-CHECK_STATES: Final[Mapping[str, tuple[str, str, str]]] = {
+SHORT_TITLES: Final[Mapping[str, str]] = {
+    "cohens_kappa": "kappa", "exact_agreement": "agreement", "false_positive_rate": "false positives", "missing_verdict": "missing verdicts",
+}
+"""Checks of a judge's gate, where a table has little room."""
+CHECK_STATES: Final[Mapping[str, tuple[str, Tone, str]]] = {
     "holds": ("holds", "ok", "check"), "fails": ("fails", "bad", "cross"), "undefined": ("undefined", "off", "question"),
     "warning": ("warning", "off", "warning"), "noted": ("noted", "off", "note"), "open": ("open", "off", "open"),
 }
 """State of a check -> (word, tone, icon)."""
 STATE_ORDER: Final = ("fails", "undefined", "warning", "open", "holds", "noted")
 """Failing checks first."""
+PAGE_STATES: Final[Mapping[str, tuple[str, Tone]]] = {
+    "empty": ("note", "off"), "not_proposed": ("pen", "off"), "incomplete": ("question", "off"), "awaiting_you": ("pen", "ok"),
+    "awaiting_others": ("clock", "off"), "expired": ("clock", "bad"), "refused": ("refuse", "bad"), "held": ("pause", "off"),
+    "undefined": ("question", "off"), "stale": ("stale", "bad"), "not_comparable": ("question", "off"), "no_permission": ("lock", "bad"),
+    "very_large": ("clock", "off"), "broken": ("broken", "bad"), "done": ("check", "ok"), "note": ("note", "off"), "warning": ("warning", "off"),
+}
+"""State of a page -> (icon, tone)."""
 CELL_TITLES: Final[Mapping[str, str]] = {
     "tp": "approved, verifier passed", "fp": "approved, verifier failed", "fn": "not approved, verifier passed",
     "tn": "not approved, verifier failed", "missing": "no usable verdict",
 }
 """Cells of a judge's table, in words."""
+CELL_MEANINGS: Final[Mapping[str, str]] = {
+    "tp": "they agree", "tn": "they agree", "fp": "they disagree", "fn": "they disagree", "missing": "closes the gate",
+}
 PART_TITLES: Final[Mapping[str, str]] = {
     "judge_records": "judge records", "pairs": "pairs", "holdout": "holdout", "outcomes": "outcomes", "sanity": "canaries",
 }
@@ -80,6 +97,12 @@ def exact(document: Mapping[str, Any], decimals: int | None = None) -> str:
 def check_title(name: str) -> str:
     """The title of a check, a reason or a held check."""
     return CHECK_TITLES.get(name, REASON_TITLES.get(name, name.replace("_", " ")))
+
+
+def in_sentence(name: str) -> str:
+    """The title of a check inside a sentence: a lower-case first letter, names kept."""
+    title = check_title(name)
+    return title if title.startswith("Cohen") else title[:1].lower() + title[1:]
 
 
 def short_time(stamp: str | None) -> str:

@@ -15,18 +15,19 @@ if holdout is None:
         "A round without one cannot be promoted: ask for the registered list and both arms' outcomes.",
     )
 else:
-    components.section("lock", "Lock", *holdout_desk.lock(view))
-    if holdout["outcomes"] is None:
-        components.state_notice("outcomes", "incomplete", *holdout_desk.no_outcomes(view))
-    else:
-        components.section(
-            "gain", "Both arms", holdout_view.gain_rows(holdout["outcomes"], view.grid.name_of("outcome_run_reducer")),
-            holdout_view.paired_table(holdout["outcomes"]),
-        )
+    left, right = st.columns([1, 1], gap="medium")
+    with left:
+        components.section("lock", "Lock", *holdout_desk.lock(view))
+    with right:
+        if holdout["outcomes"] is None:
+            components.state_notice("outcomes", "incomplete", *holdout_desk.no_outcomes(view))
+        else:
+            components.section("gain", "Both arms", *holdout_view.gain_blocks(holdout["outcomes"], view.grid.name_of("outcome_run_reducer")))
+    if holdout["outcomes"] is not None:
         holdout_desk.flips(view)
 sanity = view.document["sanity"]
 if sanity is None:
-    components.section("canaries", "Canaries", blocks.paragraph(blocks.muted("The proposer supplied no canaries: nothing shows that the candidate forgot nothing.")))
+    components.section("canaries", "Canaries", blocks.paragraph("The proposer supplied none: nothing shows that the candidate forgot nothing."))
 else:
     components.section("canaries", f"Canaries: {words.fraction(sanity['retention'])} kept", holdout_view.canaries_table(holdout_desk.canaries(view)))
 st.space("medium")

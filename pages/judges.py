@@ -16,8 +16,8 @@ if not judges:
 many = len(judges) > SETTINGS["dashboard"]["cards_at_once"]
 if many:
     # a dozen cards cannot be read at once: the table is the index, and one card is open
-    components.section("index", "All judges", overview_view.judges_table(view.document))
     named = navigation.view("judge")
     judges = [pair for pair in judges if pair[0] == named] or judges[:1]
+    components.section("index", "All judges", overview_view.judges_table(view.document, judges[0][0]))
 for judge_id, judge in judges:
     judge_card.draw(view, judge_id, judge)

@@ -6,12 +6,15 @@ import streamlit as st
 from core.gates.assessment import headline
 from core.grid import default_grid
 from core.settings import SETTINGS
+from core.signing.status import earlier_decisions, round_identity
 from dashboard import blocks, check_table, components, frame, overview_view
 
 view = frame.open_round("overview")
 document = view.document
 
 components.headline("overview", headline(document), lead=overview_view.evidence(document, view.manifest))
+earlier = earlier_decisions(view.desk.ledger, round_identity(view.round)) if view.desk.ledger is not None else ()
+components.sheet("standing", overview_view.standing_block(view.standing, earlier))
 trap = overview_view.trap_sentence(view.queries().trap())
 if trap:
     components.sheet("trap", blocks.paragraph(*trap))

@@ -147,7 +147,7 @@ const compare = (a, b) => {
 }
 
 const table = (block, go, root) => {
-  const wrap = el("div", "cs-scroll")
+  const wrap = el("div", block.tall ? "cs-scroll cs-tall" : "cs-scroll")
   const node = el("table", `cs-table ${(block.c || []).map((name) => `cs-${name}`).join(" ")}`)
   if (block.label) node.setAttribute("aria-label", block.label)
   const state = (root.sortState ||= {})
@@ -163,15 +163,27 @@ const table = (block, go, root) => {
         return own.down && x !== null && y !== null ? -order : order
       })
     }
-    body.replaceChildren(...rows.map((row) => {
-      const tr = el("tr", (row.c || []).map((name) => `cs-${name}`).join(" "))
-      row.cells.forEach((cell, index) => {
+    body.replaceChildren(...rows.flatMap((row) => {
+      const tr = el("tr", tones(row))
+      let index = -1
+      row.cells.forEach((cell) => {
+        index += 1
         const column = block.columns[index]
         const td = el(column.head ? "th" : "td", `cs-${column.align || "left"} ${tones(cell)}`)
         if (column.head) td.scope = "row"
+        if (cell.across) {
+          td.colSpan = 2
+          index += 1
+        }
         tr.appendChild(spans(td, cell.spans, go))
       })
-      return tr
+      if (!row.detail.length) return [tr]
+      tr.classList.add("cs-above")
+      const below = el("tr", `cs-below ${tones(row)}`)
+      const td = spans(el("td"), row.detail, go)
+      td.colSpan = block.columns.length
+      below.appendChild(td)
+      return [tr, below]
     }))
     head.querySelectorAll("th").forEach((th, index) => {
       th.setAttribute("aria-sort", own.column !== index ? "none" : own.down ? "descending" : "ascending")
@@ -197,6 +209,9 @@ const table = (block, go, root) => {
   })
   fill()
   wrap.appendChild(node)
+  // a chosen row redraws the sheet: the list must not jump back to its top
+  wrap.onscroll = () => { own.top = wrap.scrollTop }
+  requestAnimationFrame(() => { wrap.scrollTop = own.top || 0 })
   return wrap
 }
 
