@@ -4,13 +4,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Final
 
 import pyarrow as pa
 
 from core.rounds.query_bins import BinPlan, BinRange
 from core.settings import SETTINGS
-from core.statistics.ratio import MINUS
+from core.statistics.ratio import MINUS, rounded_decimal
 from dashboard import words
 
 _FIGURES: Final[int] = SETTINGS["charts"]["figures"]
@@ -18,11 +19,13 @@ _FIGURES: Final[int] = SETTINGS["charts"]["figures"]
 
 @dataclass(frozen=True, slots=True)
 class MeasureWords:
-    """Names of one charted figure. ``holds`` and ``fails`` name the two sides of its bound; "" where it has none."""
+    """Names of one charted figure. ``sign`` and ``rule`` write its bound, ``holds`` and ``fails`` name the two sides of it;
+    "" where it has none."""
 
     title: str
     axis: str
     unit: str
+    sign: str = ""
     rule: str = ""
     fails: str = ""
     holds: str = ""
@@ -30,11 +33,13 @@ class MeasureWords:
 
 MEASURE_WORDS: Final[Mapping[str, MeasureWords]] = {
     "margin": MeasureWords(
-        "DPO margin", "β · (log-ratio of chosen − log-ratio of rejected), nats", "nats", "must be above {}", "at or below", "above",
+        "DPO margin", "β · (log-ratio of chosen − log-ratio of rejected), nats", "nats", ">", "above {}", "at or below", "above",
     ),
-    "ratio": MeasureWords("Length ratio", "tokens, chosen : rejected, log axis", "chosen : rejected", "at most {}", "outside", "inside"),
+    "ratio": MeasureWords(
+        "Length ratio", "tokens, chosen : rejected, log axis", "chosen : rejected", "≤", "at most {} either way", "outside", "inside",
+    ),
     "drift": MeasureWords(
-        "Chosen drift", "log-prob of chosen, policy − reference, nats per token", "nats per token", "at least {}", "below", "at or above",
+        "Chosen drift", "log-prob of chosen, policy − reference, nats per token", "nats per token", "≥", "at least {}", "below", "at or above",
     ),
     "loss": MeasureWords("RPO loss", "softplus(−margin) + α · NLL of chosen per token, nats", "nats"),
 }
@@ -83,6 +88,16 @@ def range_text(plan: BinPlan, chosen: BinRange) -> str:
 def bound_text(plan: BinPlan) -> str:
     """The rule of the bound: ``at least −0.1``; "" where there is none."""
     return "" if plan.bound is None else MEASURE_WORDS[plan.measure.name].rule.format(number(plan.bound))
+
+
+def bound_sign(plan: BinPlan) -> str:
+    """The bound in figures: ``≥ −0.1``; "" where there is none."""
+    return "" if plan.bound is None else f"{MEASURE_WORDS[plan.measure.name].sign} {number(plan.bound)}"
+
+
+def fixed(value: float | None, decimals: int) -> str:
+    """A measured double with all its decimals, for columns; half to even, true minus sign, never −0; ``none`` for None."""
+    return "none" if value is None else format(rounded_decimal(Fraction(repr(value)), decimals), "f").replace("-", MINUS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +149,7 @@ def chart_sentence(bars: list[dict[str, Any]], plan: BinPlan) -> str:
     parts = [f"{said.title} of {words.plural(sides.total, 'pair')}", *_side_words(sides, plan)]
     fullest = max(totals, key=lambda index: (totals[index], -index))
     parts.append(f"fullest bar {words.count(totals[fullest])} ({bin_text(plan, fullest)})")
-    tails = [f"{words.count(totals[index])} {bin_text(plan, index)}" for index in plan.tails if index in totals]
+    tails = [f"{words.count(totals[index])} ({bin_text(plan, index)})" for index in plan.tails if index in totals]
     parts += [f"beyond the drawn range: {', '.join(tails)}"] if tails else []
     return f"{parts[0]}: {'; '.join(parts[1:])}."
 

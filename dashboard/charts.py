@@ -19,7 +19,7 @@ from core.rounds.query_bins import BinPlan, BinRange
 from core.settings import SETTINGS
 from core.statistics.ratio import percent_text
 from dashboard import words
-from dashboard.chart_words import MEASURE_WORDS, Sides, bin_text, bound_text, number, ratio_text, sides_of
+from dashboard.chart_words import MEASURE_WORDS, Sides, bin_text, bound_sign, number, ratio_text, sides_of
 from dashboard.palette import Palette
 
 _C: Final = SETTINGS["charts"]
@@ -41,10 +41,13 @@ def histogram(bars: Bars, plan: BinPlan, colours: Palette, chosen: BinRange | No
         figure.add_traces(_held_traces(counts["held"], plan, colours))
     _axes(figure, plan, counts, colours)
     _tail_bands(figure, plan, colours)
-    for line, notes in zip(plan.lines(), _bound_notes(plan, sides), strict=False):
+    for line in plan.lines():
         figure.add_shape(type="line", x0=line, x1=line, y0=0, y1=1, yref="paper", line={"color": colours.text, "width": 1, "dash": "dot"})
-        for note, anchor in notes:
-            _note(figure, line, note, anchor, colours)
+    for x, note, anchor in _bound_notes(plan, sides):
+        figure.add_annotation(
+            x=x, y=1, yref="paper", xanchor=anchor, yanchor="bottom", text=note, showarrow=False,
+            font={"size": _C["small_font_size"], "color": colours.text},
+        )
     if chosen is not None:
         figure.add_vrect(
             x0=_end(plan, chosen.first, 0), x1=_end(plan, chosen.last, 1), fillcolor=_CLEAR,
@@ -193,21 +196,18 @@ def _tail_bands(figure: go.Figure, plan: BinPlan, colours: Palette) -> None:
         figure.add_vrect(x0=plan.edge(index) + shift, x1=plan.edge(index + 1) + shift, fillcolor=colours.band, line={"width": 0}, layer="below")
 
 
-def _bound_notes(plan: BinPlan, sides: Sides) -> list[list[tuple[str, str]]]:
-    """What stands above each bound line: the count left of it and the count right of it."""
-    said = MEASURE_WORDS[plan.measure.name]
-    if plan.measure.closed != "mirrored":
-        return [[(f"{words.count(sides.low)} {said.fails}", "right"), (f"<b>{bound_text(plan)}</b>: {words.count(sides.inside)}", "left")]]
-    if plan.bound is None or len(plan.lines()) == 1:
-        return [[], []]
-    return [
-        [(f"{words.count(sides.low)} outside", "right"), (f"<b>{bound_text(plan)}</b>: {words.count(sides.inside)}", "left")],
-        [(f"{words.count(sides.high)} outside", "left")],
-    ]
-
-
-def _note(figure: go.Figure, x: float, text: str, anchor: str, colours: Palette) -> None:
-    figure.add_annotation(
-        x=x, y=1, yref="paper", xanchor=anchor, yanchor="bottom", text=text, showarrow=False,
-        font={"size": _C["small_font_size"], "color": colours.text},
-    )
+def _bound_notes(plan: BinPlan, sides: Sides) -> list[tuple[float, str, str]]:
+    """What stands above the bound: (place, text, anchor) of the count on each side of it, and the rule."""
+    lines = plan.lines()
+    if not lines:
+        return []
+    rule = f"<b>bound {bound_sign(plan)}</b>: {words.count(sides.inside)} hold"
+    if plan.measure.closed == "mirrored":
+        middle = [(0.0, f"<b>{bound_sign(plan)}</b>: {words.count(sides.inside)}", "center")]
+        return [(lines[0], f"{words.count(sides.low)} fail ", "right"), *middle, (lines[-1], f" {words.count(sides.high)} fail", "left")]
+    low, high = _end(plan, None, 0), _end(plan, None, 1)
+    place = (lines[0] - low) / (high - low)
+    if _C["note_room"] <= place <= 1 - _C["note_room"]:
+        return [(lines[0], f"{words.count(sides.low)} fail ", "right"), (lines[0], f" {rule}", "left")]
+    # no room on one side of the line: one note, kept inside the chart
+    return [(low if place < _C["note_room"] else high, f"{words.count(sides.low)} fail · {rule}", "left" if place < _C["note_room"] else "right")]

@@ -1,0 +1,88 @@
+"""The four linked charts of the Curation page: brushing one narrows the others; the range lives in the URL."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import plotly.graph_objects as go
+import pyarrow as pa
+import streamlit as st
+
+from core.rounds.query_bins import BinPlan, BinRange
+from core.settings import SETTINGS
+from dashboard import blocks, chart_words, charts, components, curation_view, navigation, pair_loaders
+from dashboard.frame import View
+from dashboard.pair_params import RANGE_KEYS, brushed, range_param, ranges_of
+from dashboard.palette import palette
+
+_ORDER: Final = ("drift", "margin", "ratio", "loss")
+
+
+def plain(key: str, figure: go.Figure, sentence: str) -> None:
+    """A chart without brushing, and its sentence below."""
+    st.plotly_chart(figure, key=f"chart-{key}", theme=None, config=charts.CONFIG)
+    components.sheet(f"said-{key}", blocks.paragraph(blocks.muted(sentence, blocks.SMALL)))
+
+
+def linked(view: View) -> None:
+    """Legend, what narrows the view, the four charts, and the way to the pairs."""
+    plans = pair_loaders.plans(view)
+    ranges = ranges_of(st.query_params.to_dict(), plans)
+    judge = navigation.view("judge")
+    rows = pair_loaders.histograms(view, ranges, judge)
+    invalid = next(row["primary_pairs"] for row in pair_loaders.reasons(view) if row["reason"] == "invalid_record")
+    drawn = {row["state"]: row["pairs"] for row in pair_loaders.means(view)}
+    chips = curation_view.chips(ranges, judge, plans)
+    components.section("charts", "Four figures of each pair", blocks.line(*curation_view.legend(drawn, invalid)))
+    if chips:
+        chosen = in_every_range(rows, plans, ranges)
+        components.sheet("chips", blocks.line(*chips), blocks.paragraph(*curation_view.see_pairs(chosen, ranges, judge, plans)))
+    else:
+        components.sheet("hint", blocks.paragraph(blocks.muted("Drag over a chart to narrow the other three.", blocks.SMALL)))
+    side_by_side = st.grid(SETTINGS["charts"]["columns"], min_column_width=SETTINGS["charts"]["column_width"], gap="small", border=True)
+    for name in _ORDER:
+        if name in plans:
+            with side_by_side.cell():
+                _chart(rows, plans[name], {item.measure: item for item in ranges})
+
+
+def _chart(rows: pa.Table, plan: BinPlan, ranges: Mapping[str, BinRange]) -> None:
+    name = plan.measure.name
+    chosen = ranges.get(name)
+    bars = chart_words.bars_of(rows, name)
+    # the range is part of the key: the drawn brush goes when the range does, and no stale one is sent again
+    key = f"brush-{name}-{range_param(chosen, plan) if chosen else 'none'}"
+    st.plotly_chart(
+        charts.histogram(bars, plan, palette(st.context.theme.type), chosen), key=key, theme=None, config=charts.CONFIG, selection_mode="box",
+        on_select=lambda: commit_brush(plan, st.session_state[key]),
+    )
+    components.sheet(f"said-{name}", blocks.paragraph(blocks.muted(chart_words.chart_sentence(bars, plan), blocks.SMALL)))
+
+
+def commit_brush(plan: BinPlan, event: Mapping[str, Any]) -> None:
+    """Callback: put the brushed range into the URL. An empty brush changes nothing; a range goes by its chip."""
+    boxes = event.get("selection", {}).get("box", [])
+    if not boxes or not boxes[0].get("x"):
+        return
+    ends = boxes[0]["x"]
+    chosen = brushed(plan, (float(min(ends)), float(max(ends))))
+    if chosen is not None:
+        navigation.set_view(**{RANGE_KEYS[plan.measure.name]: range_param(chosen, plan)})
+
+
+def in_every_range(rows: pa.Table, plans: Mapping[str, BinPlan], ranges: tuple[BinRange, ...]) -> dict[str, int]:
+    """Pairs by state that lie in all chosen ranges: one chart, which the others have narrowed already, cut to its own range."""
+    name = ranges[0].measure if ranges else next(iter(plans))
+    own = ranges[0] if ranges else None
+    found: dict[str, int] = {}
+    for row in rows.to_pylist():
+        if row["measure"] != name or (own is not None and not _inside(row["bin"], own)):
+            continue
+        found[row["state"]] = found.get(row["state"], 0) + row["pairs"]
+    return found
+
+
+def _inside(index: int | None, chosen: BinRange) -> bool:
+    if index is None:
+        return False
+    return (chosen.first is None or index >= chosen.first) and (chosen.last is None or index <= chosen.last)
