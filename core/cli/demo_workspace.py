@@ -71,8 +71,10 @@ def load_demo(workspace: Workspace, now: datetime, progress: Progress, folder: P
     Raises RoundError ``demo_rounds_missing`` where ``folder`` has none, WorkspaceError where the workspace belongs to
     somebody else (``not_a_demo_workspace``) or its demo file is broken.
     """
-    found = _ingested(demo_sources(folder), workspace, now, progress)
+    sources = demo_sources(folder)
+    # before any round: a workspace with real persons is refused untouched
     identities = demo_identities(workspace, now)
+    found = _ingested(sources, workspace, now, progress)
     _propose(workspace, found, identities, now)
     view = Ledger(workspace.ledger_file).read()
     loaded = []

@@ -119,10 +119,10 @@ def test_a_workspace_with_real_persons_is_left_alone(tmp_path: Path) -> None:
     workspace = Workspace.open(tmp_path / "workspace", create=True)
     workspace.registry_file.write_text("registry_version = 1\n")
     with pytest.raises(WorkspaceError) as caught:
-        demo_identities(workspace, NOW)
+        load_demo(workspace, NOW, _quiet)
     assert caught.value.code == "not_a_demo_workspace"
     assert not (workspace.root / "demo.json").exists()
-    assert list(workspace.keys_dir.iterdir()) == []
+    assert list(workspace.keys_dir.iterdir()) == list(workspace.rounds_dir.iterdir()) == []
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", '{"persons": [{"id": "worker-curator-01", "passphrase": 7}]}', "{"])
