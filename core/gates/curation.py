@@ -217,7 +217,7 @@ def _portions(text: pa.RecordBatch) -> Iterator[tuple[int, int]]:
     while pending:
         start, stop = pending.pop()
         if stop - start > 1 and text.slice(start, stop - start).nbytes > _STORAGE["batch_bytes"]:
-            middle = start + (stop - start) // len(("left", "right"))
+            middle = start + ((stop - start) >> 1)
             pending += [(middle, stop), (start, middle)]
         elif stop > start:
             yield start, stop
