@@ -94,6 +94,20 @@ def cell_button(
     )
 
 
+def pager(name: str, pages: int) -> int:
+    """The page of a list that is open, and the way to the others where there are any. ``name``: its key in the URL."""
+    key = f"pager_{name}"
+    st.session_state[key] = navigation.page_number(name, pages)
+    if pages > 1:
+        st.pagination(pages, key=key, on_change=_turn, args=(name, key))
+    return int(st.session_state[key])
+
+
+def _turn(name: str, key: str) -> None:
+    page = int(st.session_state[key])
+    navigation.set_view(**{name: str(page) if page > 1 else None})
+
+
 def plain_text(value: object) -> None:
     """Any text, one line or several, without Markdown."""
     st.text(visible(str(value)))

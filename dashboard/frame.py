@@ -11,8 +11,9 @@ A page is a thin script::
 
 ``open_round`` returns a :class:`View`: the opened round, its assessment (``view.document`` is assessment.json), the grid,
 ``view.queries()`` (DuckDB over the round's files) and who sits there. A ``CountersignError`` may be raised anywhere in a
-page: ``app.py`` shows it. Widgets that define the view take a key of ``navigation.VIEW_KEYS`` and ``bind="query-params"``;
-text goes through ``components`` only; a link to another page is ``blocks.link(label, page, judge=..., reason=...)``.
+page: ``app.py`` shows it. What defines the view is in the URL: read it with ``navigation.view`` or ``navigation.choice``,
+change it with ``navigation.set_view``. Text goes through ``components`` only; a link to another page or view is
+``blocks.link(label, page, judge=..., reason=...)``.
 The Rounds and Ledger pages, which show the workspace and no round, call :func:`open_workspace`.
 
 The round is in the URL (``?round=`` and the start of its digest), and stays when the page changes.
@@ -173,9 +174,9 @@ def round_label(manifest: RoundManifest, status: RoundStatus | None) -> str:
 def go_to_round(digest: str) -> None:
     """Callback: show another round on the same page; what is open within a round is closed."""
     for name in _WITHIN_A_ROUND:
-        if name in st.session_state:
-            del st.session_state[name]
-        if name in st.query_params:
+        if name in navigation.WIDGET_KEYS:
+            st.session_state.pop(name, None)
+        elif name in st.query_params:
             del st.query_params[name]
     st.query_params[navigation.ROUND_KEY] = words.short_digest(digest)
 

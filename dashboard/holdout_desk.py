@@ -14,6 +14,7 @@ from dashboard import blocks, components, holdout_view, loaders, navigation, wor
 from dashboard.blocks import Block, Span
 from dashboard.frame import View
 
+_CHOICE: Final = "flips_choice"
 _UNFIT: Final = ("unknown_item", "duplicate_outcome", "missing_outcome")
 """Reasons of a refusal that stand for outcomes which do not fit the holdout."""
 
@@ -60,27 +61,37 @@ def flips(view: View) -> None:
     if not changed:
         components.sheet("no-flips", blocks.paragraph(blocks.muted("Both arms give the same outcome on every item.")))
         return
-    shown = st.segmented_control(
-        "Show", ["all", "lost", "fixed"], default="all", required=True, key="flips", bind="query-params", label_visibility="collapsed",
+    shown = navigation.choice("flips", ("all", "lost", "fixed"))
+    st.session_state[_CHOICE] = shown
+    st.segmented_control(
+        "Show", ["all", "lost", "fixed"], required=True, key=_CHOICE, label_visibility="collapsed", on_change=_show_flips,
     )
-    listed = holdout_view.flip_ids(outcomes, shown or "all")
+    listed = holdout_view.flip_ids(outcomes, shown)
     kinds = {item: kind for kind, item in _page_of(listed)}
     opened = navigation.view("item") if navigation.view("item") in kinds else next(iter(kinds), None)
     left, right = st.columns(SETTINGS["dashboard"]["narrow_wide"], gap="medium")
     with left:
         rows = [(kinds[row["id"]], row) for row in loaders.outcome_items(view.round, view.computed, tuple(kinds))]
-        components.sheet("flip-list", holdout_view.flips_table(rows, loaders.holdout_items(view.round), opened, shown or "all"))
+        components.sheet("flip-list", holdout_view.flips_table(rows, loaders.holdout_items(view.round), opened, _kept()))
     with right:
         if opened is not None:
             item = loaders.holdout_items(view.round).get(opened, {"id": opened})
             components.sheet("flip-item", *holdout_view.item_blocks(item, view.queries().outcome_item(opened), kinds[opened]))
 
 
+def _kept() -> dict[str, str]:
+    return {name: value for name in ("flips", "flips_page") if (value := navigation.view(name)) is not None}
+
+
+def _show_flips() -> None:
+    shown = st.session_state[_CHOICE]
+    navigation.set_view(flips=None if shown in (None, "all") else shown, flips_page=None, item=None)
+
+
 def _page_of(listed: list[tuple[str, str]]) -> list[tuple[str, str]]:
     """The flips of the page that is open, with the way to the others below."""
     size = SETTINGS["display"]["page_rows"]
-    pages = -(-len(listed) // size)
-    page = st.pagination(pages, key="flips_page", bind="query-params") if pages > 1 else 1
+    page = components.pager("flips_page", max(-(-len(listed) // size), 1))
     return listed[(page - 1) * size: page * size]
 
 

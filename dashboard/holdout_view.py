@@ -125,14 +125,15 @@ def flip_ids(outcomes: Mapping[str, Any], shown: str) -> list[tuple[str, str]]:
     return {"lost": lost, "fixed": fixed}.get(shown, lost + fixed)
 
 
-def flips_table(rows: Sequence[tuple[str, Mapping[str, Any]]], prompts: Mapping[str, Mapping[str, Any]], opened: str | None, shown: str) -> Block:
-    """The flips of one page: what happened, item, start of its prompt, runs."""
+def flips_table(rows: Sequence[tuple[str, Mapping[str, Any]]], prompts: Mapping[str, Mapping[str, Any]], opened: str | None,
+                view: Mapping[str, str]) -> Block:
+    """The flips of one page: what happened, item, start of its prompt, runs. ``view``: what a link to an item keeps."""
     several = any(max(row["baseline_runs"], row["candidate_runs"]) > 1 for _, row in rows)
     columns = [blocks.column("Flip"), blocks.column("Item", head=True, sort=True), blocks.column("Prompt"),
                *([blocks.column("Baseline", align="right"), blocks.column("Candidate", align="right")] if several else [])]
     return blocks.table("flips", columns, [
         blocks.row(
-            blocks.cell(flip_badge(kind)), blocks.cell(blocks.link(row["id"], "holdout", flips=shown, item=row["id"]), sort=row["id"]),
+            blocks.cell(flip_badge(kind)), blocks.cell(blocks.link(row["id"], "holdout", item=row["id"], **view), sort=row["id"]),
             blocks.cell(muted(f"{row['slice']} · " if row["slice"] else "", blocks.SMALL), muted(preview(prompts.get(row["id"], {})), blocks.SMALL)),
             *([blocks.cell(text(_runs(row, "baseline"))), blocks.cell(text(_runs(row, "candidate")))] if several else []),
             tone="chosen" if row["id"] == opened else None,

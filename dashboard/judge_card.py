@@ -101,8 +101,7 @@ def _cell(judge_id: str, judge: Judge, cell: str, count: int, marked: bool, chos
 
 
 def _open_cell(judge: str, cell: str) -> None:
-    st.session_state["cases_page"] = 1
-    navigation.set_view(judge=judge, cell=cell, case=None)
+    navigation.set_view(judge=judge, cell=cell, case=None, cases_page=None)
 
 
 def figures_table(judge_id: str, judge: Judge) -> Block:
@@ -148,28 +147,26 @@ def _synthetic(judge_id: str, judge: Judge) -> list[Block]:
 
 
 def _cases(view: View, judge_id: str, judge: Judge, cell: str) -> None:
-    page = max(int(st.session_state.get("cases_page") or navigation.view("cases_page") or 1), 1)
-    rows = loaders.judge_cases(view.round, view.computed, judge_id, cell, page)
-    total = rows[0]["total"] if rows else 0
+    total = len(judge["missing"]) if cell == "missing" else judge[cell]
     components.section(f"cases-{judge_id}", f"{words.plural(total, 'case')}: {words.CELL_TITLES[cell]}")
     left, right = st.columns(SETTINGS["dashboard"]["narrow_wide"], gap="medium")
     with left:
+        page = components.pager("cases_page", max(-(-total // SETTINGS["display"]["page_rows"]), 1))
+        rows = loaders.judge_cases(view.round, view.computed, judge_id, cell, page)
         components.sheet(f"case-list-{judge_id}", _case_table(judge_id, cell, rows))
-        pages = -(-total // SETTINGS["display"]["page_rows"])
-        if pages > 1:
-            st.pagination(pages, key="cases_page", bind="query-params")
     with right:
         _case(view, judge_id, navigation.view("case") or (rows[0]["case_id"] if rows else None))
 
 
 def _case_table(judge_id: str, cell: str, rows: list[dict[str, Any]]) -> Block:
     opened = navigation.view("case") or (rows[0]["case_id"] if rows else None)
+    page = {"cases_page": str(navigation.view("cases_page"))} if navigation.view("cases_page") else {}
     shown = [name for name in _CASE_COLUMNS if any(row[name] is not None for row in rows)]
     further = [blocks.column(_CASE_COLUMNS[name][0], sort=True, align=_CASE_COLUMNS[name][-1]) for name in shown]
     columns = [blocks.column("Case", head=True, sort=True), *further]
     return blocks.table(f"cases-{judge_id}-{cell}", columns, [
         blocks.row(
-            blocks.cell(blocks.link(row["case_id"], "judges", judge=judge_id, cell=cell, case=row["case_id"]), sort=row["case_id"]),
+            blocks.cell(blocks.link(row["case_id"], "judges", judge=judge_id, cell=cell, case=row["case_id"], **page), sort=row["case_id"]),
             *(blocks.cell(text(_case_value(row[name])), sort=row[name]) for name in shown),
             tone="chosen" if row["case_id"] == opened else None,
         ) for row in rows

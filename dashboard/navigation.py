@@ -5,7 +5,7 @@ all of it; anything else in a URL (``?reviewer_id=...``) is ignored. Who you are
 """
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -19,7 +19,10 @@ VIEW_KEYS: Final = (
     ROUND_KEY, "judge", "cell", "case", "cases_page", "item", "flips", "flips_page", "reason", "pair", "pairs_page", "state", "origin", "search",
     "order", "margin", "length_ratio", "drift", "loss", "entry", "entries_page",
 )
-"""Names of the query parameters that a page may read. A page may bind widgets to them (``bind="query-params"``)."""
+"""Names of the query parameters that a page may read."""
+WIDGET_KEYS: Final = ("entries_page",)
+"""Those of them that a widget holds (``bind="query-params"``): Streamlit lets nobody else write these to the URL. The others
+are read with :func:`view`, so that the URL alone says what is shown, also after the browser's back button."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,18 @@ def view(name: str) -> str | None:
     return st.query_params.get(_known(name)) or None
 
 
+def choice(name: str, options: Sequence[str]) -> str:
+    """A part of the present view that is one of ``options``; the first where the URL names none of them."""
+    named = view(name)
+    return named if named in options else options[0]
+
+
+def page_number(name: str, pages: int) -> int:
+    """The page of a list that is open, from 1; within ``pages``."""
+    named = view(name) or ""
+    return min(max(int(named), 1), pages) if named.isascii() and named.isdigit() and len(named) <= len(str(pages)) else 1
+
+
 def set_view(**parts: str | None) -> None:
     """Callback: change parts of the present view that no widget holds; None closes one."""
     for name, value in parts.items():
@@ -97,11 +112,10 @@ def open_view(page: str, view: Mapping[str, str]) -> None:
     """
     kept = {ROUND_KEY: st.query_params[ROUND_KEY]} if ROUND_KEY in st.query_params else {}
     wanted = {**kept, **{_known(name): str(value) for name, value in view.items()}}
-    for name in VIEW_KEYS:
-        if name == ROUND_KEY:
-            continue
+    for name in WIDGET_KEYS:
+        # a widget takes its value from here, and writes it to the URL itself
         if name in wanted:
-            st.session_state[name] = wanted[name]
+            st.session_state[name] = wanted.pop(name)
         elif name in st.session_state:
             del st.session_state[name]
     st.switch_page(page_file(page), query_params=wanted)
