@@ -88,13 +88,15 @@ def open_signer(
 
 
 def acting_person(registry: Registry, person: str | None, signer: FileSigner | AgentSigner) -> str:
-    """The id named with ``--as``, or that of the key's owner. Raises SignatureError ``unknown_key``."""
-    if person is not None:
-        return person
+    """The id named with ``--as``, or that of the key's owner. Raises SignatureError ``unknown_key``, ``anothers_key``."""
     found = registry.by_keyid(signer.public.keyid)
     if found is None:
         raise SignatureError("unknown_key", expected="a key that the registry names", got=signer.public.keyid, remedy="enrol it, or use another key")
-    return found[0].id
+    named = found[0] if person is None else registry.find(person)
+    if named is not None and named.id != found[0].id:
+        raise SignatureError("anothers_key", expected=f"a key of {named.id}", got=f"{signer.public.keyid}, a key of {found[0].id}",
+                             remedy="each person signs with their own key")
+    return found[0].id if person is None else person
 
 
 def seen_ledger(ledger: Ledger) -> LedgerView:

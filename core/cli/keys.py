@@ -37,8 +37,8 @@ def keygen_command(
     folder = Workspace(workspace).keys_dir if out is None else out
     secret = passphrase(passphrase_file, confirm=True)
     folder.mkdir(mode=SETTINGS["storage"]["private_directory_mode"], parents=True, exist_ok=True)
-    key = folder / f"{slug(person)}.key"
-    request, line = key.with_suffix(".enrol.json"), key.with_suffix(".pub")
+    name = slug(person)  # the dashboard looks for a person's key under this name
+    key, request, line = folder / name, folder / f"{name}.enrol.json", folder / f"{name}.pub"
     for path in (request, line):
         check_free(path)
     public = make_key_file(key, secret)
