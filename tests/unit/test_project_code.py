@@ -79,7 +79,8 @@ def test_sql_is_never_put_together_from_values() -> None:
     """Statements stand in files, values are bound."""
     found = [
         f"{path.relative_to(ROOT)}:{call.lineno}" for path in MODULES for call in calls(path)
-        if isinstance(call.func, ast.Attribute) and call.func.attr in ("execute", "sql", "executemany") and call.args and is_put_together(call.args[0])
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("execute", "sql", "executemany")
+        and call.args and is_put_together(call.args[0])
     ]
     assert found == []
 
