@@ -15,7 +15,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -74,7 +74,8 @@ def numbers_in_json(text: str) -> list[str]:
 
 def python_findings(tree: ast.Module, source: str, allowed: Collection[float], parsers: Collection[str]) -> list[Finding]:
     """All hidden numbers of one module, in source order. ``allowed``: numbers by value; ``parsers``: names of callables."""
-    visitor = _Visitor(source, frozenset(allowed), _parser_names(tree, parsers), _text_names(tree))
+    nodes = list(ast.walk(tree))
+    visitor = _Visitor(source, frozenset(allowed), _parser_names(nodes, parsers), _text_names(nodes))
     visitor.visit(tree)
     return sorted(visitor.findings, key=lambda item: (item.line, item.column))
 
@@ -94,10 +95,10 @@ def sql_findings(text: str, name: str, allowed: Collection[float]) -> list[Findi
     return found
 
 
-def _parser_names(tree: ast.Module, parsers: Collection[str]) -> frozenset[str]:
+def _parser_names(nodes: Iterable[ast.AST], parsers: Collection[str]) -> frozenset[str]:
     """The parsers and their aliases: ``from decimal import Decimal as D``, ``D = Decimal``."""
     names = set(parsers)
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.ImportFrom):
             names |= {alias.asname for alias in node.names if alias.asname is not None and alias.name in names}
         elif isinstance(node, ast.Assign) and _last_name(node.value) in names:
@@ -105,10 +106,10 @@ def _parser_names(tree: ast.Module, parsers: Collection[str]) -> frozenset[str]:
     return frozenset(names)
 
 
-def _text_names(tree: ast.Module) -> dict[str, str]:
+def _text_names(nodes: Iterable[ast.AST]) -> dict[str, str]:
     """Names bound to a text constant anywhere in the module."""
     names: dict[str, str] = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             names.update({target.id: node.value.value for target in targets if isinstance(target, ast.Name)})

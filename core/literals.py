@@ -129,19 +129,19 @@ class ZeroHardcodedValuesAstGate:
 
     def _file(self, file: Path, path: str) -> list[Violation]:
         try:
-            findings = self._findings(file)
+            findings = self._findings(file, exempt=path in self.policy.formula_modules)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
             line = getattr(problem, "lineno", None) or 1
             return [Violation(path, line, getattr(problem, "offset", None) or 1, type(problem).__name__, "<module>", _UNPARSED)]
-        if path in self.policy.formula_modules:
-            return []
         return [Violation(path, item.line, item.column, item.literal, item.enclosing, item.reason) for item in findings]
 
-    def _findings(self, file: Path) -> list[Finding]:
+    def _findings(self, file: Path, *, exempt: bool) -> list[Finding]:
         data = file.read_bytes()
         if file.suffix == ".sql":
-            return sql_findings(data.decode("utf-8"), file.stem, self.policy.allowed)
-        return python_findings(ast.parse(data, file.name), data.decode("utf-8-sig"), self.policy.allowed, self.policy.number_parsers)
+            return [] if exempt else sql_findings(data.decode("utf-8"), file.stem, self.policy.allowed)
+        tree = ast.parse(data, file.name)
+        # a formula module must parse as well: a file that nobody can read is never fine
+        return [] if exempt else python_findings(tree, data.decode("utf-8-sig"), self.policy.allowed, self.policy.number_parsers)
 
 
 def scan_directory_for_hardcoded_values(directory: Path | str) -> list[Violation]:
