@@ -78,10 +78,12 @@ class Round:
         return self._read(PAIRS_FILE, PAIRS, columns)
 
     def pair_batches(self, rows: int | None = None) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
-        """The pairs streamed as aligned (PAIRS, TEXT) batches of at most ``rows`` rows, in the order of ``ordinal``."""
+        """The pairs streamed as aligned (PAIRS, TEXT) batches of at most ``rows`` rows, in the order of ``ordinal``. Batches
+        are smaller where texts are so long that one would pass ``batch_bytes`` (settings)."""
         if not self.has("pairs"):
             return
-        size = SETTINGS["storage"]["batch_rows"] if rows is None else rows
+        with self._parquet(TEXT_FILE, TEXT) as file:
+            size = bounded_rows(file.metadata, SETTINGS["storage"]["batch_rows"] if rows is None else rows)
         yield from aligned_batches(self._batches(PAIRS_FILE, PAIRS, size), self._batches(TEXT_FILE, TEXT, size))
 
     @property
@@ -168,6 +170,14 @@ class Round:
                 yield from file.iter_batches(batch_size=rows)
             except (pa.ArrowException, OSError) as problem:
                 raise _unreadable(name, problem) from problem
+
+
+def bounded_rows(metadata: pq.FileMetaData, rows: int) -> int:
+    """Rows of a batch: at most ``rows``, fewer where rows are so long that a batch would pass ``batch_bytes``."""
+    size = sum(metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups))
+    if not metadata.num_rows or not size:
+        return rows
+    return int(max(1, min(rows, SETTINGS["storage"]["batch_bytes"] * metadata.num_rows // size)))
 
 
 def aligned_batches(left: Iterator[pa.RecordBatch], right: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:

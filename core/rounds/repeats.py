@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from core.errors import RoundError, Where
 from core.rounds.columns import RowFault
-from core.rounds.folder import PAIRS_FILE, TEXT_FILE, aligned_batches
+from core.rounds.folder import PAIRS_FILE, TEXT_FILE, aligned_batches, bounded_rows
 from core.rounds.notes import Note
 from core.rounds.typing_rows import raw_text
 from core.rounds.writers import PairsWriter
@@ -41,7 +41,8 @@ def aligned_pairs(folder: Path) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch
     """The staged pairs as aligned (narrow, text) batches."""
     with pq.ParquetFile(folder / PAIRS_FILE, pre_buffer=False) as narrow, \
             pq.ParquetFile(folder / TEXT_FILE, pre_buffer=False) as text:
-        yield from aligned_batches(narrow.iter_batches(batch_size=_ROWS), text.iter_batches(batch_size=_ROWS))
+        rows = bounded_rows(text.metadata, _ROWS)
+        yield from aligned_batches(narrow.iter_batches(batch_size=rows), text.iter_batches(batch_size=rows))
 
 
 def drop_repeated_pairs(staged: Path, folder: Path) -> tuple[list[Repeat], int] | None:

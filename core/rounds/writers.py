@@ -21,7 +21,8 @@ _REPEATING: Final = ("origin", "judge_id", "arm", "slice", "cluster", "choice", 
 
 
 class RowGroupWriter:
-    """Writes batches of one schema as row groups of exactly ``group_rows`` rows (the last one may be smaller)."""
+    """Writes batches of one schema as row groups of exactly ``group_rows`` rows. The last one may be smaller, and so is a
+    group whose rows pass ``batch_bytes`` together, so that memory stays bounded whatever the length of the texts."""
 
     def __init__(self, path: Path, schema: pa.Schema, group_rows: int) -> None:
         self._schema, self._group_rows = schema, group_rows
@@ -30,29 +31,35 @@ class RowGroupWriter:
             use_dictionary=[name for name in schema.names if name in _REPEATING],
             write_statistics=[field.name for field in schema if field.type != pa.string()],
         )
-        self._held: list[pa.RecordBatch] = []
-        self._held_rows = 0
+        self._clear()
         self.rows = 0
+
+    def _clear(self) -> None:
+        self._held: list[pa.RecordBatch] = []
+        self._held_rows = self._held_bytes = 0
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Add rows; full row groups go to the file."""
         self._held.append(batch)
         self._held_rows += batch.num_rows
+        self._held_bytes += batch.nbytes
         self.rows += batch.num_rows
-        if self._held_rows < self._group_rows:
+        large = self._held_bytes >= _STORAGE["batch_bytes"]
+        if self._held_rows < self._group_rows and not large:
             return
         table = pa.Table.from_batches(self._held, schema=self._schema)
-        whole = self._held_rows - self._held_rows % self._group_rows
+        whole = self._held_rows if large else self._held_rows - self._held_rows % self._group_rows
         self._writer.write_table(table.slice(0, whole), row_group_size=self._group_rows)
+        self._clear()
         # copied, so that a small rest does not keep a large batch in memory
         rest = table.slice(whole).combine_chunks()
-        self._held, self._held_rows = rest.to_batches(), rest.num_rows
+        self._held, self._held_rows, self._held_bytes = rest.to_batches(), rest.num_rows, rest.nbytes
 
     def close(self) -> None:
         """Write the rest and the footer."""
         if self._held_rows:
             self._writer.write_table(pa.Table.from_batches(self._held, schema=self._schema), row_group_size=self._group_rows)
-        self._held, self._held_rows = [], 0
+        self._clear()
         self._writer.close()
 
     def __enter__(self) -> Self:

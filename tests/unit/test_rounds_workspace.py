@@ -30,10 +30,11 @@ from support_rounds import (
 
 from core.canonical import sha256_hex
 from core.errors import DigestMismatch, RoundError, WorkspaceError
-from core.rounds.folder import Round, aligned_batches
+from core.rounds.folder import Round, aligned_batches, bounded_rows
 from core.rounds.ingest import ingest
 from core.rounds.manifest import RoundManifest
 from core.rounds.workspace import Workspace
+from core.rounds.writers import RowGroupWriter
 
 
 @pytest.fixture
@@ -247,6 +248,7 @@ from datetime import datetime, UTC
 from pathlib import Path
 import core.rounds.ingest as ingest
 from core.rounds.workspace import Workspace
+from core.rounds.writers import RowGroupWriter
 
 def stop(path):
     if path.name == "text.parquet":     # everything is written but round.json, and nothing is published
@@ -311,3 +313,15 @@ def test_progress_counts_rows(tmp_path: Path) -> None:
     assert seen == [
         ("judge_records", 8, 14), ("judge_records", 14, 14), ("pairs", 4, 5), ("pairs", 5, 5), ("outcomes", 10, None), ("sanity", 4, None),
     ]
+
+
+def test_very_long_texts_make_smaller_row_groups_and_batches(tmp_path: Path) -> None:
+    """Five rows of 40 MB: no group and no batch holds more than two of them (settings: batch_bytes is 64 MB)."""
+    schema = pa.schema([pa.field("text", pa.string())])
+    with RowGroupWriter(tmp_path / "t.parquet", schema, 2048) as writer:
+        for _ in range(5):
+            writer.write(pa.record_batch({"text": ["x" * 40_000_000]}, schema=schema))
+    metadata = pq.read_metadata(tmp_path / "t.parquet")
+    assert [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)] == [2, 2, 1]
+    # 200 MB in 5 rows: 64 MB hold one of them (no dictionary, so the footer knows the size)
+    assert bounded_rows(metadata, 8192) == 1

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,12 +13,11 @@ import pyarrow.parquet as pq
 from core.errors import RoundError, Where
 from core.rounds.arrow_json import json_value, refuse_unkeepable
 from core.rounds.columns import CellFault, Column, TypedBatch
+from core.rounds.folder import bounded_rows
 from core.rounds.notes import Note
 from core.rounds.typing_arrow import is_list, type_batches
 from core.rounds.typing_rows import RawRow
 from core.settings import SETTINGS
-
-_STORAGE: Final = SETTINGS["storage"]
 
 
 def typed(path: Path, file: str, columns: Sequence[Column], notes: list[Note]) -> Iterator[TypedBatch]:
@@ -75,7 +73,7 @@ def _opened(path: Path, file: str) -> pq.ParquetFile:
 
 
 def _batches(source: pq.ParquetFile, file: str) -> Iterator[pa.RecordBatch]:
-    batches = source.iter_batches(batch_size=_batch_rows(source))
+    batches = source.iter_batches(batch_size=bounded_rows(source.metadata, SETTINGS["storage"]["batch_rows"]))
     while True:
         try:
             batch = next(batches, None)
@@ -84,12 +82,3 @@ def _batches(source: pq.ParquetFile, file: str) -> Iterator[pa.RecordBatch]:
         if batch is None:
             return
         yield batch
-
-
-def _batch_rows(source: pq.ParquetFile) -> int:
-    """Rows of a batch: at most ``batch_rows``, fewer where rows are so long that a batch would pass ``batch_bytes``."""
-    metadata = source.metadata
-    rows, size = metadata.num_rows, sum(metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups))
-    if not rows or not size:
-        return int(_STORAGE["batch_rows"])
-    return int(max(1, min(_STORAGE["batch_rows"], _STORAGE["batch_bytes"] * rows // size)))
