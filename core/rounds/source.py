@@ -19,11 +19,6 @@ PlaceOf = Callable[[str, str, int], Where]
 """(part, key of the list, line) -> where that row stands: the key is the judge id or the origin."""
 
 
-def table_place(part: str, key: str, line: int) -> Where:
-    """The place of a row in a table file; the file is named where it is known."""
-    return Where(part, line)
-
-
 @dataclass
 class RoundSource:
     """One input, read lazily. ``tables`` holds the parts that were supplied; ``holdout`` is None when it was not."""
