@@ -119,7 +119,7 @@ class Bounded:
 
 def margins(chosen: tuple[Doubles, Doubles], rejected: tuple[Doubles, Doubles], beta: Fraction) -> Bounded:
     """Margins of many pairs; arguments as in :func:`exact_margin`."""
-    scale = float(beta)
+    scale = nearest_double(beta)
     with np.errstate(over="ignore", invalid="ignore"):
         value = scale * ((chosen[0] - chosen[1]) - (rejected[0] - rejected[1]))
         size = np.abs(chosen[0]) + np.abs(chosen[1]) + np.abs(rejected[0]) + np.abs(rejected[1])
@@ -144,7 +144,7 @@ def compare(measured: Bounded, bound: Fraction, exact_at: Callable[[int], Fracti
 
     ``exact_at(i)`` gives the exact i-th value; it is asked only where the double cannot tell.
     """
-    threshold = float(bound)
+    threshold = nearest_double(bound)
     with np.errstate(invalid="ignore"):
         distance = measured.value - threshold
         far = np.abs(distance) > measured.error + LINEAR_UNITS * UNIT * abs(threshold)
@@ -205,7 +205,7 @@ def loss_quanta(
     asked only where the double lies so near a tie that it cannot tell. Returns the same integers as
     :func:`exact_loss_quanta` for every pair.
     """
-    weight, scale = float(alpha), float(1 / quantum)
+    weight, scale = nearest_double(alpha), nearest_double(1 / quantum)
     with np.errstate(over="ignore", invalid="ignore"):
         loss = softplus(-margin.value) + weight * nll
         units = SOFTPLUS_UNITS * (1.0 + np.abs(margin.value)) + LINEAR_UNITS * (weight * nll + np.abs(loss))
@@ -226,7 +226,7 @@ def loss_quanta(
 
 def loss_values(quanta: Quanta, quantum: Fraction) -> Doubles:
     """Quantised losses as doubles, for display: the same on every machine, unlike the logarithm they came from."""
-    value = np.asarray(quanta.steps / float(1 / quantum), dtype=np.float64)
+    value = np.asarray(quanta.steps / nearest_double(1 / quantum), dtype=np.float64)
     for index, steps in quanta.wide.items():
         value[index] = nearest_double(steps * quantum)
     return value
