@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from core.errors import EXIT, CountersignError, DigestMismatch, LedgerError, ReceiptError, Where
+from core.errors import EXIT, CountersignError, DigestMismatch, IdentityError, LedgerError, ReceiptError, Where
 from core.gates.assessment import recompute as recompute_assessment
 from core.grid import Grid
 from core.literals import code_digest, run_literal_gate
-from core.persons.registry import Registry
+from core.persons.registry import Registry, same_person
 from core.persons.times import parse_z_time
 from core.rounds.folder import Round
 from core.signing.admission import check_independent, check_person, check_signature
@@ -129,6 +129,7 @@ def verify_export(
                            remedy="hand over both, or ask for the signature alone: --signature-only")
     entry = _place_in_ledger(export, view, report)
     _check_persons(export, entry, registry, view, report)
+    _check_named_reviewer(export, source, registry)
     status = _state(view, export, registry, grids, grid, report)
     if isinstance(source, DigestMismatch):
         raise source
@@ -177,6 +178,18 @@ def _check_persons(export: Export, entry: LedgerEntry, registry: Registry, view:
     if named != [reference(item) for item in earlier_decisions(before, export.proposal_statement.predicate)]:
         raise LedgerError("supersedes_changed", expected="every earlier decision about this round id, candidate or pairs", got="another list",
                           remedy="do not rely on this receipt", where=Where(PROPOSAL_FILE))
+
+
+def _check_named_reviewer(export: Export, source: Round | DigestMismatch, registry: Registry) -> None:
+    """A round that names its reviewer is signed by that person. Another round than the one signed is reported later."""
+    predicate = export.decision_statement.predicate
+    if isinstance(source, DigestMismatch) or source.digest != predicate["round_digest"] or source.manifest.reviewer is None:
+        return
+    if not same_person(source.manifest.reviewer, predicate["reviewer"], registry):
+        raise IdentityError(
+            "another_reviewer_named", expected=f"{source.manifest.reviewer}, whom the round names as its reviewer", got=predicate["reviewer"],
+            remedy="do not rely on this receipt", where=Where(DECISION_FILE, field="reviewer"),
+        )
 
 
 def _state(

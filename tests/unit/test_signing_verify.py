@@ -362,6 +362,19 @@ def test_another_engine_is_a_note(shared: Case, monkeypatch: pytest.MonkeyPatch)
     assert any("engine here is another version" in note for note in result.notes)
 
 
+def test_the_reviewer_whom_the_round_names(case: Case) -> None:
+    """Ben's valid signature on a round that names another reviewer, appended by somebody who skipped prepare."""
+    d = case.desk
+    source = d.round("two")
+    proposed, prepared = d.propose(source), d.prepare(source)
+    forged = build_statement("decision", {**prepared.statement.predicate, "reviewer": "ben@example.org"})
+    envelope, view = seal_document(forged, d.ben), d.ledger.read()
+    ledger = LedgerView(view.origin, (*view.entries, LedgerEntry(view.size, envelope, forged)))
+    evidence = {name: (prepared.folder / name).read_bytes() for name in ("receipt.json", "admitted_pairs.json")}
+    export = Export(envelope, forged, proposed.envelope, proposed.statement, evidence, view.size, ledger.head)
+    failure("another_reviewer_named", 5, lambda: case.verify(export=export, source=source, view=ledger))
+
+
 def after_a_rejection(case: Case) -> tuple[Round, Export, LedgerView]:
     """A ledger that somebody extended by hand: Ben rejects round two, then Eva's approval follows all the same."""
     d = case.desk
