@@ -2,6 +2,9 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -185,6 +188,25 @@ def test_the_running_engine_has_no_hidden_number() -> None:
     expected = [file for name in ("core", "dashboard", "pages") for file in (ROOT / name).rglob("*") if file.suffix in (".py", ".sql")]
     assert result.files == len(expected) and result.passed
     assert run_literal_gate() is result
+
+
+def test_the_gate_imports_nothing_that_it_scans() -> None:
+    code = (
+        "import sys\nfrom core.literals import run_literal_gate\nassert run_literal_gate().files > 0\n"
+        "assert not {'dashboard', 'pages', 'streamlit'} & set(sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
+
+
+def test_a_package_that_cannot_be_found_is_a_violation() -> None:
+    gate = ZeroHardcodedValuesAstGate(replace(LiteralPolicy.load(), scanned=("core", "no_such_package")))
+    result = gate.scan_packages()
+    assert [(item.path, item.literal) for item in result.violations] == [("no_such_package", "no_such_package")]
+    assert not result.passed
+
+
+def test_nothing_scanned_does_not_pass() -> None:
+    assert not ZeroHardcodedValuesAstGate(replace(LiteralPolicy.load(), scanned=())).scan_packages().passed
 
 
 @pytest.mark.parametrize("planted", ["if kappa >= 0.75:\n    pass\n", "LIMIT = Fraction('1/20')\n", "def f(x, bound=1.8): ...\n"])
