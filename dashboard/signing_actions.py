@@ -18,12 +18,22 @@ from core.persons.registry import Registry
 from core.rounds.folder import Round
 from core.rounds.workspace import Workspace
 from core.signing.signoff import Choice, prepare
-from dashboard import session, signing_rules
+from dashboard import session, signing_rules, words
 
-PERSON, DECISION, COMMENT, PASSPHRASE, UPLOAD, WAY = "signing_as", "decision", "comment", "passphrase", "signed_receipt", "sign_with"
-"""Keys of the widgets."""
+PERSON, PASSPHRASE, UPLOAD, WAY = "signing_as", "passphrase", "signed_receipt", "sign_with"
+"""Keys of the widgets; decision and comment have one for each round."""
 _MEMORY: Final = "sign_off"
 CHOICES: Final[dict[str, Choice]] = {"Approve": "approve", "Reject": "reject"}
+
+
+def decision_key(round_digest: str) -> str:
+    """Widget key of the decision on a round."""
+    return f"decision-{words.short_digest(round_digest)}"
+
+
+def comment_key(round_digest: str) -> str:
+    """Widget key of the comment on a round: a draft stays with its round."""
+    return f"comment-{words.short_digest(round_digest)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +63,7 @@ def choose_person() -> None:
 
 def prepare_clicked(workspace: Workspace, source: Round, computed: Assessment, person: str, choice: Choice) -> None:
     """Callback: make the statement about exactly this round and assessment, and remember its digest."""
-    comment = st.session_state.get(COMMENT) or ""
+    comment = st.session_state.get(comment_key(source.digest)) or ""
     try:
         prepared = prepare(workspace, source, computed, person, choice, comment, Registry.load(workspace.registry_file), signing_rules.now())
     except CountersignError as error:

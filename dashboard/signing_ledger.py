@@ -20,6 +20,37 @@ _ROWS: Final[int] = SETTINGS["display"]["page_rows"]
 _UPLOAD: Final = "uploaded_export"
 
 
+def draw(workspace: Workspace, desk: Desk) -> None:
+    """The whole page: the chain, or one entry of it."""
+    ledger = desk.ledger
+    if ledger is None:
+        components.headline("ledger", "The ledger cannot be trusted")
+        if desk.fault is not None:
+            components.error_notice("ledger", desk.fault)
+        components.state_notice("broken", "broken", "Nothing can be signed or exported until it is whole again.",
+                                "Restore the file from a copy; the command line remembers the last head it saw.")
+        return
+    entry, unknown = named_entry(ledger)
+    if entry is not None:
+        opened_entry(workspace, desk, ledger, entry)
+        return
+    components.headline("ledger", headline_words(ledger))
+    if unknown is not None:
+        components.state_notice("unknown-entry", "broken", f"The ledger has no entry {unknown}.", "Choose one below.")
+    _chain(ledger)
+    verify_upload(workspace, desk)
+
+
+def _chain(ledger: LedgerView) -> None:
+    if ledger.origin is not None:
+        components.sheet("head", blocks.facts(head_rows(ledger)))
+    if ledger.size:
+        components.section("chain", "Entries, newest first", chain_table(page_of(ledger)))
+    else:
+        components.state_notice("empty", "empty", "Nothing has been registered, proposed or decided yet.",
+                                ["A proposer starts it: ", mono("countersign propose ROUND"), "."])
+
+
 def headline_words(ledger: LedgerView) -> str:
     """How much is on record."""
     if not ledger.size:
@@ -28,11 +59,12 @@ def headline_words(ledger: LedgerView) -> str:
     return f"{words.plural(ledger.size, 'entry', 'entries')} on record, {words.plural(decided, 'decision')} among them"
 
 
-def head_rows(ledger: LedgerView, file: str) -> list[tuple[str, list[Span]]]:
+def head_rows(ledger: LedgerView) -> list[tuple[str, list[Span]]]:
     """The head of the chain: compare it with one that you wrote down elsewhere to notice a dropped tail."""
     rows: list[tuple[str, list[Span]]] = [
-        ("Size", [strong(words.plural(ledger.size, "entry", "entries"))]), ("Root", [blocks.digest(ledger.root, "the root of the Merkle tree")]),
-        ("Name", [mono(ledger.origin or "no name yet")]), ("File", [mono(file)]),
+        ("Head", [strong(words.plural(ledger.size, "entry", "entries")), muted(", root "), blocks.digest(ledger.root, "the root of the Merkle tree"),
+                  muted("; write it down elsewhere, and a dropped or changed entry shows")]),
+        ("Name", [mono(ledger.origin or "no name yet")]),
     ]
     if ledger.torn:
         torn = f" {words.plural(ledger.torn, 'byte')} after the last line: never acknowledged, counts for nothing, is cut by the next append"
@@ -48,23 +80,22 @@ def page_of(ledger: LedgerView) -> list[LedgerEntry]:
     return newest[(page - 1) * _ROWS:page * _ROWS]
 
 
-def chain_table(entries: list[LedgerEntry], opened: int | None) -> Block:
+def chain_table(entries: list[LedgerEntry]) -> Block:
     """One row an entry."""
     columns = [
         blocks.column("Entry", align="right"), blocks.column("What"), blocks.column("Round"), blocks.column("Who"), blocks.column("When"),
         blocks.column("Comment"), blocks.column("Envelope"),
     ]
-    return blocks.table("chain", columns, [_row(entry, entry.index == opened) for entry in entries], label="Entries of the ledger, newest first")
+    return blocks.table("chain", columns, [_row(entry) for entry in entries], label="Entries of the ledger, newest first")
 
 
-def _row(entry: LedgerEntry, opened: bool) -> dict[str, Any]:
+def _row(entry: LedgerEntry) -> dict[str, Any]:
     predicate = entry.statement.predicate
     return blocks.row(
         blocks.cell(blocks.link(str(entry.index), "ledger", entry=str(entry.index), title="Open this entry")),
-        blocks.cell(signing_words.entry_badge(entry)), blocks.cell(*_about(entry)), blocks.cell(text(entry.statement.signer)),
+        blocks.cell(signing_words.entry_badge(entry)), blocks.cell(*_about(entry)), blocks.cell(text(entry.statement.signer, "keep")),
         blocks.cell(text(words.short_time(predicate["issuedAt"]), "nowrap")),
         blocks.cell(text(signing_words.comment_excerpt(predicate.get("comment")))), blocks.cell(blocks.digest(entry.digest, "the envelope's digest")),
-        tone="chosen" if opened else None,
     )
 
 
@@ -101,15 +132,16 @@ def signature_check(entry: LedgerEntry, desk: Desk) -> Block:
 
 
 def opened_entry(workspace: Workspace, desk: Desk, ledger: LedgerView, entry: LedgerEntry) -> None:
-    """Everything about one entry."""
+    """Everything about one entry, in place of the list."""
     predicate, key = entry.statement.predicate, f"entry-{entry.index}"
-    components.section(
-        key, f"Entry {entry.index}", blocks.paragraph(signing_words.entry_badge(entry), text(" "), *signing_words.entry_sentence(entry.statement)),
-        signature_check(entry, desk),
-    )
+    components.headline(key, f"Entry {entry.index} of {words.count(ledger.size)}: ", signing_words.entry_badge(entry), lead=[
+        *signing_words.entry_sentence(entry.statement), text(" "), *_neighbours(ledger, entry)])
+    comment = signing_words.comment_blocks(predicate["comment"]) if entry.kind == "decision" else []
+    components.section(f"{key}-signature", "Signature", signature_check(entry, desk), *comment)
     if entry.kind == "decision":
-        signing_receipt.receipt(workspace, desk, ledger, entry)
-        components.section(f"{key}-bound", "What it binds", blocks.facts(signing_words.bound_rows(predicate)))
+        signing_receipt.proof(workspace, desk, ledger, entry)
+        rows = [("Envelope", [blocks.digest(entry.digest, "the envelope's digest")]), *signing_words.bound_rows(predicate)]
+        components.section(f"{key}-bound", "What it binds", blocks.facts(rows))
     else:
         components.section(f"{key}-bound", "What it says", blocks.facts(plain_rows(entry)))
     signing_sign.exact_bytes(key, entry.statement.payload, entry.statement.digest, "These bytes were signed.")
@@ -117,6 +149,16 @@ def opened_entry(workspace: Workspace, desk: Desk, ledger: LedgerView, entry: Le
         "Download the envelope", entry.line, file_name=f"entry-{entry.index}-{entry.kind}.json", mime="application/json",
         key=f"envelope-{entry.index}", icon=":material/download:", on_click="ignore",
     )
+
+
+def _neighbours(ledger: LedgerView, entry: LedgerEntry) -> list[Span]:
+    """Ways to the list and to the entries beside this one."""
+    spans = [blocks.link("All entries", "ledger")]
+    if entry.index:
+        spans += [text("  "), blocks.link("Older", "ledger", entry=str(entry.index - 1))]
+    if entry.index + 1 < ledger.size:
+        spans += [text("  "), blocks.link("Newer", "ledger", entry=str(entry.index + 1))]
+    return spans
 
 
 def plain_rows(entry: LedgerEntry) -> list[tuple[str, list[Span]]]:

@@ -10,10 +10,11 @@ from core.settings import SETTINGS
 from core.signing.ledger import LedgerView
 from core.signing.signoff import Prepared
 from core.signing.status import earlier_decisions, lock_words, round_identity
-from dashboard import blocks, components, signing_actions, signing_rules, signing_words, words
+from dashboard import blocks, components, navigation, session, signing_actions, signing_rules, signing_words, words
 from dashboard.blocks import Block, Span, badge, muted, strong, text
 from dashboard.frame import View
 
+_EVIDENCE: Final = ("overview", "judges", "curation", "rejected", "holdout")
 _COLUMNS: Final = SETTINGS["sign_off"]["wide_narrow"]
 
 
@@ -36,15 +37,17 @@ def _matter(view: View, ledger: LedgerView) -> None:
     allowed = signing_rules.engine_allows(view.computed)
     admitted = view.document["reason_table"]["admitted"]
     candidate, baseline = view.manifest.candidate, view.manifest.baseline
-    title = "What you would be approving" if allowed else "What you would be rejecting"
+    approving = allowed and st.session_state.get(signing_actions.decision_key(view.round.digest)) != "Reject"
+    title = "What you would be approving" if approving else "What you would be rejecting"
     components.section(
-        "matter", title, signing_words.consequences("approve" if allowed else "reject", admitted, candidate.name, baseline.name),
+        "matter", title, signing_words.consequences("approve" if approving else "reject", admitted, candidate.name, baseline.name),
         blocks.paragraph(muted(signing_words.NEITHER_ALONE)),
     )
     for key, notice in warnings(view, ledger):
         components.sheet(f"warning-{key}", notice)
     components.section("facts", "What your signature would bind", blocks.facts(facts_rows(view, ledger)))
     _grid(view, ledger)
+    components.section("opened", "What you have opened in this session", blocks.line(*opened_groups(session.opened_pages(view.round.digest))))
 
 
 def warnings(view: View, ledger: LedgerView) -> list[tuple[str, Block]]:
@@ -88,6 +91,15 @@ def facts_rows(view: View, ledger: LedgerView) -> list[tuple[str, list[Span]]]:
     ]
 
 
+def opened_groups(opened: list[str]) -> list[list[Span]]:
+    """The pages of evidence: opened, or still to read, each a way there."""
+    return [
+        [badge("opened", "ok", "check") if page in opened else badge("not opened", "off", "open"), text(" "),
+         blocks.link(navigation.BY_KEY[page].title, page)]
+        for page in _EVIDENCE
+    ]
+
+
 def _verdict(view: View) -> Span:
     return badge("Promote", "ok", "check") if signing_rules.engine_allows(view.computed) else badge("Refuse", "bad", "refuse")
 
@@ -119,8 +131,8 @@ def _decision(view: View, ledger: LedgerView) -> None:
     choice = _choice(view)
     limit = SETTINGS["signing"]["comment_characters"]
     st.text_area(
-        "Comment, signed with the decision", key=signing_actions.COMMENT, max_chars=limit, placeholder="What convinced you, or what has to change",
-        height=SETTINGS["sign_off"]["comment_height"], persist_state="session",
+        "Comment, signed with the decision", key=signing_actions.comment_key(view.round.digest), max_chars=limit,
+        placeholder="What convinced you, or what has to change", height=SETTINGS["sign_off"]["comment_height"], persist_state="session",
     )
     reason = signing_rules.why_not_prepare(view.manifest, view.desk, view.round.digest, person, choice)
     st.button(
@@ -161,7 +173,7 @@ def _choice(view: View) -> str | None:
     """Approve or reject; only reject where the engine refuses."""
     allowed = signing_rules.engine_allows(view.computed)
     options = list(signing_actions.CHOICES) if allowed else ["Reject"]
-    chosen = st.segmented_control("Decision", options, key=signing_actions.DECISION if allowed else "decision_refused", width="stretch")
+    chosen = st.segmented_control("Decision", options, key=signing_actions.decision_key(view.round.digest), width="stretch")
     if not allowed:
         components.sheet("why-no-approval", blocks.paragraph(muted("Approve is not offered: the engine refuses this round.", blocks.SMALL)))
     return signing_actions.CHOICES[chosen] if chosen else None

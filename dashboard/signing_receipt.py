@@ -156,12 +156,17 @@ def receipt(workspace: Workspace, desk: Desk, ledger: LedgerView, entry: LedgerE
     predicate, key = entry.statement.predicate, entry.digest
     components.section(f"receipt-{key}", "The receipt", blocks.facts([
         ("Decision", [signing_words.entry_badge(entry), text(f" by {entry.statement.signer}, {signing_words.clock(predicate['issuedAt'])}")]),
-        ("Comment", [text(predicate["comment"]) if predicate["comment"] else muted("no comment")]),
         ("Ledger entry", [blocks.link(str(entry.index), "ledger", entry=str(entry.index)), text(" "),
                           blocks.digest(entry.digest, "the envelope's digest")]),
         ("Engine's verdict", signing_words.verdict_spans(predicate)),
         ("Key", [mono(entry.envelope.signature.keyid)]),
-    ]))
+    ]), *signing_words.comment_blocks(predicate["comment"]))
+    proof(workspace, desk, ledger, entry)
+
+
+def proof(workspace: Workspace, desk: Desk, ledger: LedgerView, entry: LedgerEntry) -> None:
+    """The verification of a decision, its export, and the command for everybody else."""
+    key = entry.digest
     try:
         export = export_of(workspace, ledger, entry)
     except (DigestMismatch, LedgerError) as error:

@@ -41,7 +41,7 @@ def _open_round(view: View, ledger: LedgerView, registry: Registry) -> None:
     prepared = _prepared(view, ledger, registry)
     if prepared is not None:
         components.headline("sign-off", "Read and sign: ", strong(view.manifest.round_id), lead=_steps("Sign"))
-        signing_sign.draw(view, prepared)
+        signing_sign.draw(view, ledger, prepared)
         return
     stale = view.standing.kind == "stale"
     components.headline("sign-off", *headline_spans(view), lead=_steps("Prepare"))

@@ -1,6 +1,7 @@
 """Step two of a sign-off: the exact bytes, the statement in plain words, the time left, and the ways to sign."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -9,7 +10,10 @@ import streamlit as st
 from core.persons.person import Person
 from core.settings import SETTINGS
 from core.signing.keys import slug
+from core.signing.ledger import LedgerView
 from core.signing.signoff import Prepared
+from core.signing.status import earlier_decisions, round_identity
+from core.signing.words import warnings
 from dashboard import blocks, components, session, signing_actions, signing_keys, signing_rules, signing_words, words
 from dashboard.blocks import mono, muted, strong, text
 from dashboard.frame import View
@@ -19,23 +23,23 @@ WORKSPACE_KEY: Final = "Key of this workspace"
 OWN_MACHINE: Final = "My own machine"
 
 
-def draw(view: View, prepared: Prepared) -> None:
+def draw(view: View, ledger: LedgerView, prepared: Prepared) -> None:
     """The whole step: what is signed on the left, how on the right."""
     error = signing_actions.memory(view.round.digest).error
     if error is not None:
         components.error_notice("sign-off", error)
     left, right = st.columns(_SETTINGS["wide_narrow"], gap="large")
     with left:
-        statement(prepared)
+        statement(prepared, warnings(prepared.statement, earlier_decisions(ledger, round_identity(view.round))))
     with right, st.container(border=True, key="sign-panel"):
         _sign(view, prepared)
 
 
-def statement(prepared: Prepared) -> None:
+def statement(prepared: Prepared, known: Sequence[str]) -> None:
     """The statement in plain words, what it binds, and its exact bytes."""
     predicate = prepared.statement.predicate
     components.section("words", "What you sign, in plain words", *signing_words.statement_blocks(predicate))
-    for position, line in enumerate(prepared.warnings):
+    for position, line in enumerate(known):
         components.sheet(f"sign-warning-{position}", blocks.notice("warning", "off", [line]))
     components.section("bound", "What it binds", blocks.facts(signing_words.bound_rows(predicate)))
     exact_bytes("prepared", prepared.payload, prepared.digest, "These bytes, and no others, are signed.")
@@ -55,7 +59,7 @@ def _sign(view: View, prepared: Prepared) -> None:
     components.section("sign", "Sign", blocks.facts([
         ("Signing as", [strong(prepared.reviewer)]), ("Decision", [text(str(prepared.statement.predicate["decision"]))]),
     ]))
-    _countdown(prepared.digest, str(prepared.statement.predicate["expiresAt"]))
+    _countdown(str(prepared.statement.predicate["expiresAt"]))
     here = session.on_loopback()
     if here:
         way = st.segmented_control("How you sign", [WORKSPACE_KEY, OWN_MACHINE], key=signing_actions.WAY, default=WORKSPACE_KEY, required=True,
@@ -74,14 +78,14 @@ def _sign(view: View, prepared: Prepared) -> None:
 
 
 @st.fragment(run_every=_SETTINGS["countdown_s"])
-def _countdown(digest: str, expires_at: str) -> None:
+def _countdown(expires_at: str) -> None:
     """The time left; when it is over, the page is drawn again and asks to prepare again."""
-    left = signing_words.time_left(expires_at, signing_rules.now())
-    if not left:
+    now = signing_rules.now()
+    if signing_words.is_over(expires_at, now):
         st.rerun(scope="app")
-    components.sheet("countdown", blocks.facts([
-        ("Time left", [blocks.icon("clock"), strong(signing_words.left_words(left)), muted(f", until {signing_words.clock(expires_at)}")]),
-    ]))
+    left = signing_words.left_words(signing_words.time_left(expires_at, now))
+    until = muted(f" to sign, until {signing_words.clock(expires_at)}")
+    components.sheet("countdown", blocks.paragraph(blocks.icon("clock"), strong(f"{left} left"), until))
 
 
 def _with_workspace_key(view: View, prepared: Prepared) -> None:
@@ -96,7 +100,7 @@ def _with_workspace_key(view: View, prepared: Prepared) -> None:
     _passphrase_form(view, prepared, key_file)
     demo = signing_keys.demo_passphrase(view.workspace, prepared.reviewer)
     if demo is not None:
-        components.sheet("demo", blocks.notice(
+        components.sheet("demo-passphrase", blocks.notice(
             "note", "off", [strong("Demo identity. "), text("The passphrase of this demo key is ")], [mono(demo)],
             [muted("It was made for this workspace at first start, and is printed in the terminal too. A real key's passphrase is never shown.")],
         ))

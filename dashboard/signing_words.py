@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from core.grid import Grid
-from core.persons.times import parse_z_time
+from core.persons.times import parse_z_time, z_time
 from core.settings import SETTINGS
 from core.signing.ledger import LedgerEntry
 from core.signing.statement import Statement
@@ -53,12 +53,17 @@ def decision_sentence(predicate: Predicate) -> list[Span]:
 
 def statement_blocks(predicate: Predicate) -> list[Block]:
     """A decision in plain words: who decides what, what follows from it, and the comment that is signed with it."""
-    comment = blocks.prose(predicate["comment"]) if predicate["comment"] else blocks.paragraph(muted("No comment."))
     return [
         blocks.paragraph(*decision_sentence(predicate)),
         consequences(predicate["decision"], predicate["reason_table"]["admitted"], predicate["candidate_name"], predicate["baseline_name"]),
-        blocks.paragraph(muted(NEITHER_ALONE)), blocks.heading("Comment, signed with the decision", level="h3"), comment,
+        blocks.paragraph(muted(NEITHER_ALONE)), *comment_blocks(predicate["comment"]),
     ]
+
+
+def comment_blocks(comment: str) -> list[Block]:
+    """A comment in its own lines."""
+    said = blocks.prose(comment) if comment else blocks.paragraph(muted("No comment."))
+    return [blocks.heading("Comment, signed with the decision", level="h3"), said]
 
 
 def counts_words(table: Mapping[str, int]) -> str:
@@ -134,6 +139,11 @@ def time_left(expires_at: str, now: datetime) -> timedelta:
     return max(timedelta(), expires - now) if expires is not None else timedelta()
 
 
+def is_over(expires_at: str, now: datetime) -> bool:
+    """Whether a statement can no longer be appended: the whole second that it names still counts, as in core."""
+    return z_time(now) > expires_at
+
+
 def left_words(left: timedelta) -> str:
     """``12 min 5 s``, ``48 s``."""
     minutes, seconds = left // _MINUTE, left % _MINUTE // _SECOND
@@ -168,10 +178,10 @@ def refusal_words(document: Mapping[str, Any]) -> str:
     """Why the engine refuses, as one clause."""
     if document["missing_parts"]:
         return f"the round lacks {', '.join(words.PART_TITLES[part] for part in document['missing_parts'])}"
-    states = {words.check_title(check["name"]).lower(): check["state"] for check in document["checks"] if check["decides"]}
+    states = {words.check_title(check["name"]): check["state"] for check in document["checks"] if check["decides"]}
     failing = [name for name, state in states.items() if state in ("fails", "undefined")]
     if failing:
-        return f"{', '.join(failing)} {'does' if len(failing) == 1 else 'do'} not hold"
+        return f"{words.plural(len(failing), 'check')} {'does' if len(failing) == 1 else 'do'} not hold ({', '.join(failing)})"
     return "; ".join(item["detail"] for item in (document["refusal"] or {}).get("reasons", ())) or "a required number is undefined"
 
 
