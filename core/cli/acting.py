@@ -111,9 +111,9 @@ def seen_ledger(ledger: Ledger) -> LedgerView:
     return view
 
 
-def remember_ledger(view: LedgerView, file: Path | None) -> None:
-    """Keep the head for the next visit."""
-    if not remember(view, file):
+def remember_ledger(view: LedgerView, file: Path | None, *, replace: bool = False) -> None:
+    """Keep the head for the next visit; ``replace`` also where another ledger was at this place."""
+    if not remember(view, file, replace=replace):
         output.note("note: the ledger's head could not be remembered (state folder not writable)")
 
 

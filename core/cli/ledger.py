@@ -102,7 +102,7 @@ def check_command(
     if not forget:
         check_place(view, ledger.file)
     failing = [(entry, problem) for entry in view.entries if (problem := _problem(entry, registry)) is not None]
-    remember_ledger(view, ledger.file)
+    remember_ledger(view, ledger.file, replace=forget)
     if as_json:
         output.document(_check_document(view, registry, failing))
     else:

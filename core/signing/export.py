@@ -94,7 +94,11 @@ def read_export(path: Path) -> Export:
     """An export from a zip file or a folder. Raises ReceiptError naming the file."""
     try:
         if path.is_dir():
-            return _from_files({item.name: item.read_bytes() for item in sorted(path.iterdir())})
+            items = sorted(path.iterdir())
+            strange = next((item for item in items if not item.is_file()), None)
+            if strange is not None:
+                _refuse("wrong_files", "files alone", f"{strange.name!r}, which is none", path.name)
+            return _from_files({item.name: item.read_bytes() for item in items})
         return parse_export(path.read_bytes())
     except OSError as problem:
         _refuse("export_unreadable", "an export (a zip file or a folder)", problem.strerror or "an error", path.name)

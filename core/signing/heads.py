@@ -45,15 +45,20 @@ def check_place(view: LedgerView, ledger_file: Path) -> None:
         view.check_against(seen, "your last visit to this place")
 
 
-def remember(view: LedgerView, ledger_file: Path | None = None) -> bool:
-    """Keep this head under the ledger's name, and under its place where ``ledger_file`` is given. False where the state
-    folder cannot be written: then nothing is remembered."""
+def remember(view: LedgerView, ledger_file: Path | None = None, *, replace: bool = False) -> bool:
+    """Keep this head under the ledger's name, and under its place where ``ledger_file`` is given. What is remembered of a
+    place gives way to another ledger only with ``replace``. False where the state folder cannot be written."""
     if view.origin is None:
         return True
+    names = [view.origin]
+    if ledger_file is not None:
+        place = str(ledger_file.resolve())
+        seen = _read(place)
+        names += [place] if replace or seen is None or seen.origin == view.origin else []
     try:
         state_folder().mkdir(mode=SETTINGS["storage"]["directory_mode"], parents=True, exist_ok=True)
-        for of in (view.origin, *((str(ledger_file.resolve()),) if ledger_file is not None else ())):
-            replace_file(_file(of), canonical_bytes(view.head.as_dict()))
+        for name in names:
+            replace_file(_file(name), canonical_bytes(view.head.as_dict()))
     except OSError:
         return False
     return True

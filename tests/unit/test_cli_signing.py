@@ -321,6 +321,9 @@ def test_another_ledger_in_the_same_place(ready: Cli) -> None:
     assert code == 0 and "another_ledger" in err
     cli.refused("another_ledger", 5, "ledger", "check")
     cli.ok("propose", "r1", "--key", cli.key("worker-curator-01"))
+    for _ in range(2):                                  # a warning does not make it forget
+        assert "another_ledger" in cli("ledger", "list")[2]
+    cli.refused("another_ledger", 5, "ledger", "check")
     cli.ok("ledger", "check", "--forget")
     cli.ok("ledger", "check")
     assert state_folder().is_dir()

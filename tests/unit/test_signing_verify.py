@@ -197,6 +197,12 @@ def test_other_files_are_no_export(shared: Case, tmp_path: Path, change: Callabl
     assert caught.value.exit_code == 4
 
 
+def test_a_folder_in_the_folder_is_no_file(shared: Case, tmp_path: Path) -> None:
+    write_folder(shared.export, tmp_path / "folder")
+    (tmp_path / "folder" / "more").mkdir()
+    failure("wrong_files", 4, lambda: read_export(tmp_path / "folder"))
+
+
 def test_other_zip_files_are_no_export(shared: Case) -> None:
     def packed(files: dict[str, bytes], how: int = zipfile.ZIP_STORED) -> bytes:
         buffer = io.BytesIO()
