@@ -93,7 +93,7 @@ def ratio_side(chosen: int, rejected: int, bound: str) -> tuple[int, float]:
     return int(side[0]), float(value[0])
 
 
-@pytest.mark.parametrize("case", [case for case in GATES["length_ratio_cases"] if "error" not in case["expected"]], ids=lambda case: str(case["inputs"].values()))
+@pytest.mark.parametrize("case", [case for case in GATES["length_ratio_cases"] if "error" not in case["expected"]], ids=str)
 def test_length_ratio_gate(case: dict) -> None:
     # counts below 1 are refused before any ratio: test_pairs_kernel
     chosen, rejected, bound = (case["inputs"][name] for name in ("chosen_token_count", "rejected_token_count", "max_length_ratio"))
