@@ -76,8 +76,8 @@ def gain_blocks(outcomes: Mapping[str, Any], reducer: str) -> list[Block]:
     ]
     rows.append(("Runs", [text(runs_words(outcomes["runs"], reducer))]))
     if outcomes["absent_candidate"]:
-        rows.append(("Absent", [badge(words.plural(len(outcomes["absent_candidate"]), "item"), "bad", "cross"),
-                                text("  have no candidate outcome: counted as failures, and the round is refused")]))
+        absent = words.plural(len(outcomes["absent_candidate"]), "item")
+        rows.append(("Absent", [badge(absent, "bad", "cross"), text("  without a candidate outcome: counted as failures, and the round is refused")]))
     return [blocks.facts(rows), paired_table(outcomes)]
 
 

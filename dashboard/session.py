@@ -14,7 +14,7 @@ import streamlit as st
 from core.errors import RegistryError
 from core.persons.registry import Registry
 from core.rounds.workspace import Workspace
-from dashboard import components, navigation
+from dashboard import blocks, components, navigation
 from dashboard.server import WORKSPACE_VARIABLE, is_loopback
 
 NOT_IDENTIFIED: Final = "not identified"
@@ -65,6 +65,14 @@ def identity_picker() -> None:
         "You are", [NOT_IDENTIFIED, *people], key=_PERSON, persist_state="session", format_func=components.selectable, disabled=not people,
         help="A choice among the enrolled persons. It decides nothing: the key that signs says who signed.",
     )
+    if is_demo():
+        warning = "Demo identities: their passphrases are public, so their signatures prove nothing."
+        components.sheet("demo", blocks.paragraph(blocks.muted(warning, blocks.SMALL)))
+
+
+def is_demo() -> bool:
+    """True in the workspace that ``countersign demo`` made: its keys and passphrases are public."""
+    return (workspace_root() / "demo.json").is_file()
 
 
 def remembered_round() -> str | None:

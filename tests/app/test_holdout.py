@@ -1,0 +1,178 @@
+"""The Holdout page: the lock first, then both arms, the flips with regressions first, the canaries."""
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+from support_desk import Desk
+from support_rounds import bundle as worked_example
+from support_rounds import folder_of, round_of, tables_of
+from support_sheets import links, open_page, said, sheets, table
+from support_signing import NOW, append, registration, rules_of
+
+from core.rounds.ingest import ingest, ingest_bundle_bytes
+
+LOCK = "eff4e98fe25144431a21abdee67fd8a4fd7f9573d3192cad8c779957fb95d709"
+
+
+def holdout(name: str, **params: str) -> AppTest:
+    at = open_page("holdout.py", round=name, **params)
+    assert not at.exception
+    return at
+
+
+def add(desk: Desk, name: str, change: Callable[[dict[str, Any]], None]) -> None:
+    """The worked example with a change, as another round."""
+    document = worked_example()
+    change(document)
+    ingest_bundle_bytes(json.dumps(document, ensure_ascii=False).encode(), "bundle.json", desk.workspace, round_id=name, now=NOW)
+
+
+def test_the_finding_is_the_net_gain_with_its_fraction(pages: Desk) -> None:
+    assert said(holdout("ifeval-qwen"), "headline-holdout") == "The candidate gains 82 of 501, 16.37 % net: 27 lost, 109 fixed"
+    assert said(holdout("smollm2-dpo-only"), "headline-holdout") == "The candidate loses 10 of 120, 8.33 % net: 13 lost, 3 fixed"
+
+
+def test_the_lock_comes_first_with_registration_and_witness(pages: Desk) -> None:
+    at = holdout("worked-example")
+    text = said(at, "section-lock")
+    assert "lock holds" in text and "stated by the proposer only" in text and "not stated" in text
+    digests = [span["full"] for block in sheets(at)["section-lock"] for row in block.get("rows", []) for span in row[1] if span["k"] == "digest"]
+    assert digests == [LOCK, LOCK]
+
+
+def test_both_rates_name_their_denominator(pages: Desk) -> None:
+    text = said(holdout("ifeval-qwen"), "section-gain")
+    # 246 + 27 = 273 items that the baseline passes
+    assert "27 of 501, 5.39 % over all items: this rate decides" in text and "27 of 273, 9.89 % over the items that the baseline passes" in text
+    assert "+82 of 501, +16.37 %" in text and "one run of each item in both arms" in text
+
+
+def test_the_two_by_two_adds_up_and_its_flips_are_links(pages: Desk) -> None:
+    at = holdout("ifeval-qwen")
+    rows = table(at, "section-gain")
+    assert [cell.split()[0] for row in rows for cell in row[1:]] == ["246", "27", "109", "119"]
+    assert 246 + 27 + 109 + 119 == 501
+    found = links(at, "section-gain")
+    assert found["lost"] == ("holdout", {"flips": "lost"}) and found["fixed"] == ("holdout", {"flips": "fixed"})
+
+
+def test_flips_regressions_first_and_narrowed_by_the_url(pages: Desk) -> None:
+    at = holdout("smollm2-dpo-only")
+    assert said(at, "section-flips") == "16 items flipped: 13 lost, 3 fixed"
+    assert [row[0] for row in table(at, "flip-list")] == ["lost"] * 13 + ["fixed"] * 3
+    assert [row[0] for row in table(holdout("smollm2-dpo-only", flips="fixed"), "flip-list")] == ["fixed"] * 3
+    assert len(table(holdout("smollm2-dpo-only", flips="nonsense"), "flip-list")) == 16
+
+
+def test_the_choice_of_flips_goes_to_the_url(pages: Desk) -> None:
+    at = holdout("smollm2-dpo-only")
+    at = at.button_group(key="flips_choice").set_value("lost").run()
+    assert at.query_params["flips"] == "lost" and len(table(at, "flip-list")) == 13
+
+
+def test_a_long_list_is_paged(pages: Desk) -> None:
+    # 136 flips: 100 + 36
+    assert len(table(holdout("ifeval-qwen"), "flip-list")) == 100
+    at = holdout("ifeval-qwen", flips_page="2")
+    assert len(table(at, "flip-list")) == 36
+    assert links(at, "flip-list")[table(at, "flip-list")[0][1]][1]["flips_page"] == "2"
+
+
+def test_an_item_opens_with_its_locked_prompt_and_both_answers(pages: Desk) -> None:
+    at = holdout("ifeval-qwen")
+    rows = table(at, "flip-list")
+    second = rows[1][1]
+    text = said(holdout("ifeval-qwen", item=second), "flip-item")
+    assert text.startswith(f"{second} lost") and "Prompt, as locked" in text
+    assert "Baseline passed" in text and "Candidate failed" in text
+    assert said(at, "flip-item").startswith(rows[0][1])
+
+
+def test_lost_canaries_come_first(pages: Desk) -> None:
+    at = holdout("smollm2-rpo")
+    assert said(at, "section-canaries").startswith("Canaries: 5 of 8, 62.5 % kept")
+    assert [row[1] for row in table(at, "section-canaries")] == ["lost"] * 3 + ["passed"] * 5
+
+
+def test_a_round_without_a_holdout_says_who_has_to_bring_it(pages: Desk) -> None:
+    at = holdout("judges")
+    assert said(at, "headline-holdout") == "This round has no holdout"
+    assert "ask for the registered list" in said(at, "state-holdout")
+    assert "The proposer supplied none" in said(at, "section-canaries")
+
+
+@pytest.mark.parametrize(("change", "expected"), [
+    (lambda d: d["holdout_suite"].reverse(), "same items, other order"),
+    (lambda d: d["holdout_suite"][1].update(prompt=f"{d['holdout_suite'][1]['prompt']} "), "item h-02, field prompt: differs by trailing white space"),
+])
+def test_a_swapped_holdout_says_what_differs(own: Desk, change: Callable[[dict[str, Any]], None], expected: str) -> None:
+    # the registered list is that of the worked example, which is in the workspace
+    add(own, "swapped", change)
+    at = holdout("swapped")
+    assert said(at, "headline-holdout") == "The holdout is not the one that was registered"
+    text = said(at, "section-lock")
+    assert "lock fails" in text and "this is not the list that was registered" in text and expected in text
+    assert "lock fails" in said(at, "status")
+
+
+def test_what_differs_cannot_be_told_without_the_registered_list(empty: Desk) -> None:
+    add(empty, "alone", lambda d: d["holdout_suite"].reverse())
+    text = said(holdout("alone"), "section-lock")
+    assert "the list that was registered is not in this workspace" in text and "Next:" in text
+
+
+@pytest.mark.parametrize(("lock", "words"), [("", "no digest was registered"), ("abc", "no SHA-256 digest")])
+def test_an_empty_or_malformed_lock_fails_in_words(empty: Desk, lock: str, words: str) -> None:
+    add(empty, "unlocked", lambda d: d.update(preregistered_holdout_sha256=lock))
+    text = said(holdout("unlocked"), "section-lock")
+    assert "lock fails" in text and words in text
+
+
+def test_a_registration_in_the_ledger_before_the_proposal_is_a_witness(empty: Desk) -> None:
+    add(empty, "witnessed", lambda d: None)
+    statement = registration(empty.ledger.read(), empty.registry, empty.curator.id, "holdout", holdout_sha256=LOCK)
+    append(empty.ledger, statement, empty.curator, rules_of(empty.registry))
+    assert "witnessed: ledger entry 0, not proposed yet" in said(holdout("witnessed"), "section-lock")
+    empty.propose(empty.workspace.round("witnessed"))
+    assert "witnessed: ledger entry 0, before this proposal" in said(holdout("witnessed"), "section-lock")
+
+
+def test_an_absent_candidate_outcome_counts_as_a_failure_and_says_so(empty: Desk) -> None:
+    add(empty, "absent", lambda d: d["candidate_outcomes"].pop("h-01"))
+    at = holdout("absent")
+    assert "1 item without a candidate outcome: counted as failures, and the round is refused" in said(at, "section-gain")
+    # the baseline passes h-01, so it is a regression
+    assert [row[:2] for row in table(at, "flip-list")] == [["lost", "h-01"], ["fixed", "h-03"]]
+    assert "no candidate outcome: counted as a failure" in said(holdout("absent", item="h-01"), "flip-item")
+
+
+def test_bad_outcomes_under_a_wrong_lock_do_not_hide_it(own: Desk) -> None:
+    def change(document: dict[str, Any]) -> None:
+        document["holdout_suite"].reverse()
+        document["candidate_outcomes"]["stranger"] = True
+
+    add(own, "both", change)
+    at = holdout("both")
+    assert "lock fails" in said(at, "section-lock")
+    assert "do not fit the holdout" in said(at, "state-outcomes") and "stranger" in said(at, "state-outcomes")
+
+
+def test_several_runs_are_reduced_and_said_so(empty: Desk) -> None:
+    document = worked_example()
+    parts = tables_of(document)
+    # three runs of each item in the candidate's arm; h-01 passes 1 of 3, so the majority fails it
+    candidate = [row for row in parts["outcomes"] if row["arm"] == "candidate"]
+    parts["outcomes"] = [row | {"run": 0} for row in parts["outcomes"] if row["arm"] == "baseline"] + [
+        row | {"run": run, "passed": row["passed"] if row["id"] != "h-01" else run == 0} for row in candidate for run in range(3)
+    ]
+    source = folder_of(empty.workspace.root.parent / "runs", parts, about=round_of(document))
+    ingest(source, empty.workspace, now=NOW)
+    at = holdout("round-07", item="h-01")
+    assert "baseline 1; candidate 3 runs an item, reduced to one outcome by majority (grid)" in said(at, "section-gain")
+    row = next(row for row in table(at, "flip-list") if row[1] == "h-01")
+    assert row[0] == "lost" and row[-2:] == ["1 of 1", "1 of 3"]
+    assert "Candidate, run 0 passed" in said(at, "flip-item") and "Candidate, run 2 failed" in said(at, "flip-item")
