@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from support_pairs import TEXTS, oracle
 
 from core.errors import RoundError
-from core.pairs.confusables import mixed_script_words
 from core.pairs.keys import framed_digest, pair_keys
 from core.pairs.normal_forms import is_blank, p1, plain_p1, plain_s1, require_text, s1, t1
+from core.pairs.scripts import mixed_script_words
 from core.pairs.templates import template_clusters
 
 ORACLE = oracle("structural_dedup")
