@@ -23,37 +23,27 @@ from dashboard.chart_words import MEASURE_WORDS, Sides, bin_text, bound_sign, nu
 from dashboard.palette import Palette
 
 _C: Final = SETTINGS["charts"]
-_CLEAR: Final = "rgba(0,0,0,0)"
+CLEAR: Final = "rgba(0,0,0,0)"
+BARE: Final = go.layout.Template()
+"""An empty template: the figure says all of its looks itself, and Plotly's own, several kilobytes, does not travel."""
 CONFIG: Final = {"displayModeBar": False, "doubleClick": False, "scrollZoom": False, "showTips": False}
 """Plotly's options: no tool bar (its share button would upload), no zoom."""
 
 Bars = Sequence[Mapping[str, Any]]
+Part = dict[str, Any]
+"""A part of a figure as plain data: a figure is put together from these and checked by Plotly once, at the end."""
 
 
 def histogram(bars: Bars, plan: BinPlan, colours: Palette, chosen: BinRange | None = None) -> go.Figure:
     """One figure of the pairs, in bins. ``bars``: rows of one measure (``chart_words.bars_of``); ``chosen``: the committed
     range, outside which bars are pale."""
     sides, counts = sides_of(bars, plan), _counts(bars)
-    figure = go.Figure(layout=_layout(plan, sides, colours))
-    for state in ("admitted", "rejected"):
-        figure.add_trace(_bar_trace(state, counts[state], plan, colours, chosen, sides.total))
-    if counts["held"]:
-        figure.add_traces(_held_traces(counts["held"], plan, colours))
-    _axes(figure, plan, counts, colours)
-    _tail_bands(figure, plan, colours)
-    for line in plan.lines():
-        figure.add_shape(type="line", x0=line, x1=line, y0=0, y1=1, yref="paper", line={"color": colours.text, "width": 1, "dash": "dot"})
-    for x, note, anchor in _bound_notes(plan, sides):
-        figure.add_annotation(
-            x=x, y=1, yref="paper", xanchor=anchor, yanchor="bottom", text=note, showarrow=False,
-            font={"size": _C["small_font_size"], "color": colours.text},
-        )
-    if chosen is not None:
-        figure.add_vrect(
-            x0=_end(plan, chosen.first, 0), x1=_end(plan, chosen.last, 1), fillcolor=_CLEAR,
-            line={"color": colours.accent, "width": 1},
-        )
-    return figure
+    traces = [_bar_trace(state, counts[state], plan, colours, chosen, sides.total) for state in ("admitted", "rejected")]
+    traces += _held_traces(counts["held"], plan, colours) if counts["held"] else []
+    layout = _layout(plan, sides, colours) | _axes(plan, counts, colours)
+    layout["shapes"] = [*_tail_bands(plan, colours), *_bound_lines(plan, colours), *_frame(plan, chosen, colours)]
+    layout["annotations"] = _bound_notes(plan, sides, colours)
+    return go.Figure(data=traces, layout=layout)
 
 
 def _counts(bars: Bars) -> dict[str, dict[int, int]]:
@@ -85,7 +75,7 @@ def _end(plan: BinPlan, index: int | None, offset: int) -> float:
     return plan.edge(beyond + offset) + _shift(plan, beyond)
 
 
-def _bar_trace(state: str, counts: Mapping[int, int], plan: BinPlan, colours: Palette, chosen: BinRange | None, total: int) -> go.Bar:
+def _bar_trace(state: str, counts: Mapping[int, int], plan: BinPlan, colours: Palette, chosen: BinRange | None, total: int) -> Part:
     indexes = sorted(counts)
     marker: dict[str, Any] = {
         "color": colours.admitted if state == "admitted" else colours.rejected, "line": {"width": 0},
@@ -95,11 +85,11 @@ def _bar_trace(state: str, counts: Mapping[int, int], plan: BinPlan, colours: Pa
         marker["pattern"] = {
             "shape": "/", "size": _C["hatch_size"], "solidity": _C["hatch_solidity"], "fillmode": "overlay", "fgcolor": colours.background,
         }
-    return go.Bar(
-        name=state, x=[_centre(plan, index) for index in indexes], y=[counts[index] for index in indexes], marker=marker,
-        width=[(plan.edge(index + 1) - plan.edge(index)) * (1 - _C["bar_gap"]) for index in indexes],
-        customdata=[_hover(state, plan, index, counts[index], total) for index in indexes], hovertemplate="%{customdata}<extra></extra>",
-    )
+    return {
+        "type": "bar", "name": state, "x": [_centre(plan, index) for index in indexes], "y": [counts[index] for index in indexes], "marker": marker,
+        "width": [(plan.edge(index + 1) - plan.edge(index)) * (1 - _C["bar_gap"]) for index in indexes],
+        "customdata": [_hover(state, plan, index, counts[index], total) for index in indexes], "hovertemplate": "%{customdata}<extra></extra>",
+    }
 
 
 def _hover(state: str, plan: BinPlan, index: int, pairs: int, total: int) -> str:
@@ -113,7 +103,7 @@ def _is_in(index: int, chosen: BinRange | None) -> bool:
     return (chosen.first is None or index >= chosen.first) and (chosen.last is None or index <= chosen.last)
 
 
-def _held_traces(counts: Mapping[int, int], plan: BinPlan, colours: Palette) -> list[go.Scatter]:
+def _held_traces(counts: Mapping[int, int], plan: BinPlan, colours: Palette) -> list[Part]:
     """Held pairs as an outline on a halo: they are neither admitted nor rejected, so they are not stacked."""
     runs = [list(range(plan.first, plan.above)), *([index] for index in plan.tails)]
     x: list[float | None] = []
@@ -125,42 +115,48 @@ def _held_traces(counts: Mapping[int, int], plan: BinPlan, colours: Palette) -> 
         x, y = [*x, None], [*y, None]
     halo, line = ({"color": colour, "width": width} for colour, width in zip((colours.background, colours.text), _C["held_widths"], strict=True))
     return [
-        go.Scatter(name=name, x=x, y=y, mode="lines", line=style, hoverinfo="skip", connectgaps=False)
+        {"type": "scatter", "name": name, "x": x, "y": y, "mode": "lines", "line": style, "hoverinfo": "skip", "connectgaps": False}
         for name, style in (("held, halo", halo), ("held", line))
     ]
 
 
-def _layout(plan: BinPlan, sides: Sides, colours: Palette) -> go.Layout:
-    said = MEASURE_WORDS[plan.measure.name]
+def _layout(plan: BinPlan, sides: Sides, colours: Palette) -> Part:
     left, right, top, bottom = _C["margins"]
-    small = {"size": _C["small_font_size"], "color": colours.muted}
-    return go.Layout(
-        template=go.layout.Template(), height=_C["height"], margin={"l": left, "r": right, "t": top, "b": bottom}, barmode="stack",
-        paper_bgcolor=_CLEAR, plot_bgcolor=_CLEAR, font={"family": colours.font, "size": _C["font_size"], "color": colours.text},
-        title={
-            "text": f"<b>{said.title}</b>  {words.plural(sides.total, 'pair')}", "font": {"size": _C["title_font_size"]},
-            "x": 0, "xref": "container", "xanchor": "left", "y": 1, "yref": "container", "yanchor": "top",
-            "pad": {"t": _C["standoff"], "l": _C["standoff"]},
-        },
-        showlegend=False, dragmode="select", selectdirection="h", hovermode="closest", hoverlabel={"font": {"family": colours.font}},
-        newselection={"line": {"color": colours.accent, "width": 1}}, activeselection={"fillcolor": colours.accent},
-        xaxis={"title": {"text": said.axis, "font": small, "standoff": _C["standoff"]}}, yaxis={"title": {"text": "pairs", "font": small}},
-    )
+    return {
+        "template": BARE, "height": _C["height"], "margin": {"l": left, "r": right, "t": top, "b": bottom}, "barmode": "stack",
+        "paper_bgcolor": CLEAR, "plot_bgcolor": CLEAR, "font": {"family": colours.font, "size": _C["font_size"], "color": colours.text},
+        "title": chart_title(f"<b>{MEASURE_WORDS[plan.measure.name].title}</b>  {words.plural(sides.total, 'pair')}"),
+        "showlegend": False, "dragmode": "select", "selectdirection": "h", "hovermode": "closest", "hoverlabel": {"font": {"family": colours.font}},
+        "newselection": {"line": {"color": colours.accent, "width": 1}}, "activeselection": {"fillcolor": colours.accent},
+    }
 
 
-def _axes(figure: go.Figure, plan: BinPlan, counts: Mapping[str, Mapping[int, int]], colours: Palette) -> None:
+def chart_title(text: str) -> Part:
+    """A title at the upper left corner of the figure."""
+    return {
+        "text": text, "font": {"size": _C["title_font_size"]}, "x": 0, "xref": "container", "xanchor": "left", "y": 1, "yref": "container",
+        "yanchor": "top", "pad": {"t": _C["standoff"], "l": _C["standoff"]},
+    }
+
+
+def _axes(plan: BinPlan, counts: Mapping[str, Mapping[int, int]], colours: Palette) -> Part:
     drawn = [plan.below, *range(plan.first, plan.above), plan.above]
     stacked = [counts["admitted"].get(index, 0) + counts["rejected"].get(index, 0) for index in drawn]
     highest = max([1, *stacked, *counts["held"].values()])
     positions, labels = _ticks(plan)
-    figure.update_xaxes(
-        tickvals=positions, ticktext=labels, range=[_end(plan, None, 0), _end(plan, None, 1)], showgrid=False,
-        zeroline=False, fixedrange=True, ticks="outside", tickcolor=colours.line, tickfont={"size": _C["small_font_size"]}, linecolor=colours.line,
-    )
-    figure.update_yaxes(
-        range=[0, highest * _C["headroom"]], dtick=_count_step(highest), tickformat=",d", gridcolor=colours.line, zeroline=False, fixedrange=True,
-        tickfont={"size": _C["small_font_size"]},
-    )
+    small = {"size": _C["small_font_size"], "color": colours.muted}
+    figures = {"size": _C["small_font_size"]}
+    return {
+        "xaxis": {
+            "title": {"text": MEASURE_WORDS[plan.measure.name].axis, "font": small, "standoff": _C["standoff"]}, "tickvals": positions,
+            "ticktext": labels, "range": [_end(plan, None, 0), _end(plan, None, 1)], "showgrid": False, "zeroline": False, "fixedrange": True,
+            "ticks": "outside", "tickcolor": colours.line, "tickfont": figures, "linecolor": colours.line,
+        },
+        "yaxis": {
+            "title": {"text": "pairs", "font": small}, "range": [0, highest * _C["headroom"]], "dtick": _count_step(highest), "tickformat": ",d",
+            "gridcolor": colours.line, "zeroline": False, "fixedrange": True, "tickfont": figures,
+        },
+    }
 
 
 def _ticks(plan: BinPlan) -> tuple[list[float], list[str]]:
@@ -189,15 +185,39 @@ def _count_step(highest: int) -> int:
     return max(1, math.ceil(nice_step(highest / _C["count_ticks"])))
 
 
-def _tail_bands(figure: go.Figure, plan: BinPlan, colours: Palette) -> None:
+def _band(low: float, high: float, **style: Any) -> Part:
+    return {"type": "rect", "x0": low, "x1": high, "y0": 0, "y1": 1, "yref": "paper", **style}
+
+
+def _tail_bands(plan: BinPlan, colours: Palette) -> list[Part]:
     """A band behind the bars beyond the drawn range, so that a tail is not read as one more bin."""
-    for index in plan.tails:
-        shift = _shift(plan, index)
-        figure.add_vrect(x0=plan.edge(index) + shift, x1=plan.edge(index + 1) + shift, fillcolor=colours.band, line={"width": 0}, layer="below")
+    ends = [(plan.edge(index) + _shift(plan, index), plan.edge(index + 1) + _shift(plan, index)) for index in plan.tails]
+    return [_band(low, high, fillcolor=colours.band, line={"width": 0}, layer="below") for low, high in ends]
 
 
-def _bound_notes(plan: BinPlan, sides: Sides) -> list[tuple[float, str, str]]:
-    """What stands above the bound: (place, text, anchor) of the count on each side of it, and the rule."""
+def _bound_lines(plan: BinPlan, colours: Palette) -> list[Part]:
+    style = {"color": colours.text, "width": 1, "dash": "dot"}
+    return [{"type": "line", "x0": line, "x1": line, "y0": 0, "y1": 1, "yref": "paper", "line": style} for line in plan.lines()]
+
+
+def _frame(plan: BinPlan, chosen: BinRange | None, colours: Palette) -> list[Part]:
+    """An outline around the chosen range."""
+    if chosen is None:
+        return []
+    return [_band(_end(plan, chosen.first, 0), _end(plan, chosen.last, 1), fillcolor=CLEAR, line={"color": colours.accent, "width": 1})]
+
+
+def _bound_notes(plan: BinPlan, sides: Sides, colours: Palette) -> list[Part]:
+    """What stands above the bound: the count on each side of it, and the rule."""
+    style = {"size": _C["small_font_size"], "color": colours.text}
+    return [
+        {"x": x, "y": 1, "yref": "paper", "xanchor": anchor, "yanchor": "bottom", "text": text, "showarrow": False, "font": style}
+        for x, text, anchor in _placed_notes(plan, sides)
+    ]
+
+
+def _placed_notes(plan: BinPlan, sides: Sides) -> list[tuple[float, str, str]]:
+    """(place, text, anchor) of each note above the bound."""
     lines = plan.lines()
     if not lines:
         return []

@@ -24,8 +24,10 @@ def plain(key: str, figure: go.Figure, sentence: str) -> None:
     components.sheet(f"said-{key}", blocks.paragraph(blocks.muted(sentence, blocks.SMALL)))
 
 
+@st.fragment
 def linked(view: View) -> None:
-    """Legend, what narrows the view, the four charts, and the way to the pairs."""
+    """Legend, what narrows the view, the four charts, and the way to the pairs. A fragment: a brush draws this part again and
+    leaves the rest of the page as it is."""
     plans = pair_loaders.plans(view)
     ranges = ranges_of(st.query_params.to_dict(), plans)
     judge = navigation.view("judge")

@@ -24,9 +24,9 @@ _MEANS: Final = (
 
 def headline_words(counts: StateCounts) -> str:
     """How many of the rows that came in would train the next generation."""
-    verb = "trains" if counts.admitted == 1 else "train"
     if counts.total == counts.admitted:
-        return f"All {words.plural(counts.total, 'pair')} would {verb.removesuffix('s')} the next generation"
+        who = "The only pair" if counts.total == 1 else f"All {words.plural(counts.total, 'pair')}"
+        return f"{who} would train the next generation"
     return f"{words.count(counts.admitted)} of {words.plural(counts.total, 'pair')} would train the next generation"
 
 

@@ -12,10 +12,10 @@ from core.rounds.queries import StateCounts
 from core.settings import SETTINGS
 from core.statistics.ratio import MINUS, percent_text
 from dashboard import words
+from dashboard.charts import BARE, CLEAR, chart_title
 from dashboard.palette import Palette
 
 _C: Final = SETTINGS["charts"]
-_CLEAR: Final = "rgba(0,0,0,0)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,36 +55,39 @@ def funnel_sentence(counts: StateCounts, reasons: Sequence[Mapping[str, Any]]) -
 
 def funnel(steps: Sequence[Step], colours: Palette) -> go.Figure:
     """A horizontal waterfall: each bar is what leaves at that step, placed where it leaves."""
-    hues = {"in": colours.line, "quarantined": colours.held, "held": colours.held, "rejected": colours.rejected, "admitted": colours.admitted}
-    total = steps[0].rows
     left, right, top, bottom = _C["funnel_margins"]
-    figure = go.Figure(layout=go.Layout(
-        template=go.layout.Template(), height=_C["row_height"] * len(steps) + top + bottom, margin={"l": left, "r": right, "t": top, "b": bottom},
-        paper_bgcolor=_CLEAR, plot_bgcolor=_CLEAR, font={"family": colours.font, "size": _C["font_size"], "color": colours.text}, showlegend=False,
-        title={
-            "text": f"<b>From in to admitted</b>  {words.plural(total, 'row')}", "font": {"size": _C["title_font_size"]}, "x": 0, "xref": "container",
-            "xanchor": "left", "y": 1, "yref": "container", "yanchor": "top", "pad": {"t": _C["standoff"], "l": _C["standoff"]},
-        },
-        hoverlabel={"font": {"family": colours.font}},
-    ))
-    figure.add_trace(go.Bar(
-        orientation="h", y=[step.label for step in steps], x=[step.rows for step in steps],
-        base=[step.left if _leaves(step) else 0 for step in steps],
-        marker={"color": [hues[step.state] for step in steps], "line": {"width": 0}, "pattern": {
-            "shape": ["/" if step.state == "rejected" else "" for step in steps], "size": _C["hatch_size"], "solidity": _C["hatch_solidity"],
-            "fillmode": "overlay", "fgcolor": colours.background,
-        }},
-        width=[1 - _C["left_out_opacity"] for _ in steps],
-        customdata=[_hover(step, total) for step in steps], hovertemplate="%{customdata}<extra></extra>",
-    ))
-    figure.update_xaxes(range=[0, max(total, 1)], showgrid=False, showticklabels=False, zeroline=False, fixedrange=True)
-    figure.update_yaxes(autorange="reversed", fixedrange=True, ticks="", tickfont={"size": _C["font_size"]})
-    for step in steps:
-        figure.add_annotation(
-            x=1, xref="paper", xanchor="left", xshift=_C["standoff"], y=step.label, text=_count_text(step), showarrow=False, align="left",
-            font={"size": _C["font_size"], "color": colours.text if step.rows else colours.muted},
-        )
-    return figure
+    total = steps[0].rows
+    layout = {
+        "template": BARE, "height": _C["row_height"] * len(steps) + top + bottom, "margin": {"l": left, "r": right, "t": top, "b": bottom},
+        "paper_bgcolor": CLEAR, "plot_bgcolor": CLEAR, "font": {"family": colours.font, "size": _C["font_size"], "color": colours.text},
+        "showlegend": False, "title": chart_title(f"<b>From in to admitted</b>  {words.plural(total, 'row')}"),
+        "hoverlabel": {"font": {"family": colours.font}}, "annotations": [_note(step, colours) for step in steps],
+        "xaxis": {"range": [0, max(total, 1)], "showgrid": False, "showticklabels": False, "zeroline": False, "fixedrange": True},
+        "yaxis": {"autorange": "reversed", "fixedrange": True, "ticks": "", "tickfont": {"size": _C["font_size"]}},
+    }
+    return go.Figure(data=[_bars(steps, colours)], layout=layout)
+
+
+def _bars(steps: Sequence[Step], colours: Palette) -> dict[str, Any]:
+    hues = {"in": colours.line, "quarantined": colours.held, "held": colours.held, "rejected": colours.rejected, "admitted": colours.admitted}
+    pattern = {
+        "shape": ["/" if step.state == "rejected" else "" for step in steps], "size": _C["hatch_size"], "solidity": _C["hatch_solidity"],
+        "fillmode": "overlay", "fgcolor": colours.background,
+    }
+    return {
+        "type": "bar", "orientation": "h", "y": [step.label for step in steps], "x": [step.rows for step in steps],
+        "base": [step.left if _leaves(step) else 0 for step in steps], "width": [1 - _C["left_out_opacity"] for _ in steps],
+        "marker": {"color": [hues[step.state] for step in steps], "line": {"width": 0}, "pattern": pattern},
+        "customdata": [_hover(step, steps[0].rows) for step in steps], "hovertemplate": "%{customdata}<extra></extra>",
+    }
+
+
+def _note(step: Step, colours: Palette) -> dict[str, Any]:
+    colour = colours.text if step.rows else colours.muted
+    return {
+        "x": 1, "xref": "paper", "xanchor": "left", "xshift": _C["standoff"], "y": step.label, "text": _count_text(step), "showarrow": False,
+        "align": "left", "font": {"size": _C["font_size"], "color": colour},
+    }
 
 
 def _leaves(step: Step) -> bool:

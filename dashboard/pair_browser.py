@@ -14,11 +14,12 @@ from core.rounds.queries import PAGE_ROWS, SORTS
 from core.settings import SETTINGS
 from dashboard import blocks, components, navigation, pair_list, pair_loaders, pair_panel, words
 from dashboard.frame import View
-from dashboard.pair_params import ORIGINS, QUARANTINED, PairView
+from dashboard.pair_params import QUARANTINED, PairView
 from dashboard.pair_words import ORDER_TITLES
 
 _DESK: Final = SETTINGS["dashboard"]
 _ANY: Final = "any"
+_ORIGINS: Final = ("any", "verified", "synthetic")
 _WIDGETS: Final = {"order": "pair_order", "origin": "pair_origin", "judge": "pair_judge", "search": "pair_search"}
 """Part of the view -> key of its widget. The URL is the source: a widget is set from it on each run and writes back to it."""
 
@@ -86,7 +87,7 @@ def _rail(view: View, shown: PairView) -> None:
     st.selectbox("Order", list(SORTS), key=_WIDGETS["order"], format_func=ORDER_TITLES.__getitem__, on_change=_changed, args=("order",))
     if judges:
         st.session_state[_WIDGETS["origin"]] = shown.origin or _ANY
-        st.segmented_control("Origin", [_ANY, *ORIGINS], key=_WIDGETS["origin"], required=True, on_change=_changed, args=("origin",))
+        st.segmented_control("Origin", _ORIGINS, key=_WIDGETS["origin"], required=True, on_change=_changed, args=("origin",))
         st.session_state[_WIDGETS["judge"]] = shown.judge if shown.judge in judges else _ANY
         st.selectbox("Judge", [_ANY, *judges], key=_WIDGETS["judge"], format_func=components.selectable, on_change=_changed, args=("judge",))
     _search(shown)

@@ -157,6 +157,7 @@ class RoundQueries:
 
     def bin_plans(self, bounds: dict[str, float | None]) -> dict[str, BinPlan]:
         """Bins of each chart, from the round's own quantiles and the grid's bounds. A measure no pair has is left out."""
+        self._database.prepare("figures")
         tail = SETTINGS["charts"]["tail"]
         return plan_bins(self._row("figure_spread", low=tail, high=1 - tail), bounds)
 
@@ -165,6 +166,7 @@ class RoundQueries:
 
         ``judge_id``: only the synthetic pairs of that judge.
         """
+        self._database.prepare("figures")
         return self._database.table("histograms", judge_id=judge_id, **bin_parameters(plans, ranges))
 
     # lists and single pairs

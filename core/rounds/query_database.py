@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -62,6 +64,7 @@ class LockedDatabase:
         files = {name: checked_file(path) for name, (path, _) in parts.items() if path is not None}
         spill = tempfile.mkdtemp(prefix="countersign-duckdb-")
         self._spill = weakref.finalize(self, shutil.rmtree, spill, ignore_errors=True)
+        self._preparing, self._prepared = threading.Lock(), set[str]()
         self._root = duckdb.connect(":memory:")
         try:
             self._configure(files, spill)
@@ -104,24 +107,39 @@ class LockedDatabase:
 
     def table(self, name: str, **parameters: Any) -> pa.Table:
         """All rows of ``sql/<name>.sql`` under bound parameters, through a cursor of its own. RoundError when it fails."""
-        try:
-            with self._root.cursor() as cursor:
-                return cursor.sql(sql_text(name), params=parameters or None).to_arrow_table()
-        except duckdb.InterruptException as problem:
-            raise RoundError(
-                "query_time_limit", expected=f"an answer within {SETTINGS['duckdb']['max_execution_time_ms']} ms", got=f"none from {name}",
-                remedy="narrow the view by state, reason or judge before searching in texts",
-            ) from problem
-        except duckdb.Error as problem:
-            raise RoundError(
-                "query_failed", expected=f"rows from {name}", got=f"{type(problem).__name__}: {problem}",
-                remedy="check the round with `countersign round check`; the dashboard reads only what it lists",
-            ) from problem
+        with _failures(name), self._root.cursor() as cursor:
+            return cursor.sql(sql_text(name), params=parameters or None).to_arrow_table()
+
+    def prepare(self, name: str) -> None:
+        """Run ``sql/<name>.sql``, which makes a table in memory for other queries, the first time it is asked for."""
+        with self._preparing:
+            if name in self._prepared:
+                return
+            with _failures(name), self._root.cursor() as cursor:
+                cursor.execute(sql_text(name))
+            self._prepared.add(name)
 
     def close(self) -> None:
         """Close the database and remove its folder. Safe to call twice."""
         self._root.close()
         self._spill()
+
+
+@contextmanager
+def _failures(name: str) -> Iterator[None]:
+    """DuckDB's errors as errors somebody can act on."""
+    try:
+        yield
+    except duckdb.InterruptException as problem:
+        raise RoundError(
+            "query_time_limit", expected=f"an answer within {SETTINGS['duckdb']['max_execution_time_ms']} ms", got=f"none from {name}",
+            remedy="narrow the view by state, reason or judge before searching in texts",
+        ) from problem
+    except duckdb.Error as problem:
+        raise RoundError(
+            "query_failed", expected=f"rows from {name}", got=f"{type(problem).__name__}: {problem}",
+            remedy="check the round with `countersign round check`; the dashboard reads only what it lists",
+        ) from problem
 
 
 def _unreadable(path: Path, expected: str, got: str) -> RoundError:

@@ -147,6 +147,12 @@ def test_the_tool_bar_with_its_upload_is_off() -> None:
     assert CONFIG["displayModeBar"] is False
 
 
+@pytest.mark.parametrize("plan", [DRIFT, MARGIN, LOSS, RATIO])
+def test_no_template_travels_with_a_figure(plan: BinPlan) -> None:
+    template = figure([row | {"bin": 0} for row in BARS], plan)["layout"].get("template", {})
+    assert "layout" not in template and len(json.dumps(template)) < 100  # Plotly's own has 7 kB
+
+
 def test_the_sentence_says_what_the_chart_shows() -> None:
     assert chart_sentence(BARS, DRIFT) == (
         "Chosen drift of 51 pairs: 36 below the bound −0.1 nats per token, 15 at or above it; fullest bar 34 (from −1.1, below −0.6); "

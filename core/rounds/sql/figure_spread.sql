@@ -24,4 +24,4 @@ select
     quantile_disc(loss_figure, $high) as high_loss,
     min(loss_figure) as min_loss,
     max(loss_figure) as max_loss
-from charted;
+from figures;

@@ -14,8 +14,8 @@ with binned as (
         mirrored_bin(ratio_figure, $ratio_anchor, $ratio_step, $ratio_first, $ratio_last) as ratio_bin,
         left_closed_bin(drift_figure, $drift_anchor, $drift_step, $drift_first, $drift_last) as drift_bin,
         left_closed_bin(loss_figure, $loss_anchor, $loss_step, $loss_first, $loss_last) as loss_bin
-    from charted
-    where valid and ($judge_id is null or judge_id = $judge_id)
+    from figures
+    where $judge_id is null or judge_id = $judge_id
 ),
 flagged as (
     select
@@ -58,7 +58,7 @@ counted as (
         (state, margin_bin, margin_side), (state, ratio_bin, ratio_side), (state, drift_bin, drift_side), (state, loss_bin)
     )
 )
-select measure, state, bin, side, pairs
+select measure, cast(state as varchar) as state, bin, side, pairs
 from counted
 where pairs > 0
 order by measure, state, bin nulls last, side;
