@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Literal
 
 from core.grid import Grid
-from core.statistics.ratio import Ratio, decimal_text, fraction_text, percent_text
+from core.statistics.ratio import Ratio, decimal_text, fraction_text, json_double, percent_text
 
 State = Literal["holds", "fails", "undefined", "warning", "noted", "open"]
 """holds, fails, undefined: of checks that decide. warning, noted: shown, the grid sets no bound. open: waits for a reviewer."""
@@ -28,7 +28,7 @@ class Distance:
     text: str
 
     def as_dict(self) -> dict[str, object]:
-        return {"value": float(self.value), "inside": self.inside, "text": self.text}
+        return {"value": json_double(self.value), "inside": self.inside, "text": self.text}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Check:
             observed |= self.ratio.as_dict()
         return {
             "name": self.name, "state": self.state, "decides": self.decides, "observed": observed,
-            "bound": {"text": self.bound, "value": None if self.bound_value is None else float(self.bound_value), "key": self.grid_key},
+            "bound": {"text": self.bound, "value": json_double(self.bound_value), "key": self.grid_key},
             "distance": None if self.distance is None else self.distance.as_dict(),
             "detail": self.detail, "page": self.page, "remedy": self.remedy,
         }

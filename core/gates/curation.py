@@ -22,14 +22,13 @@ from core.grid import DEDUP_KEYS, Grid
 from core.pairs.dedup import resolve
 from core.pairs.kernel import Gates, score_batch
 from core.pairs.keys import quoted_column
-from core.pairs.objective import nearest_double
 from core.pairs.rules import CurationRules
 from core.pairs.settle import CANDIDATES, ScoredSpill, candidates_of, settled
 from core.pairs.tally import ORIGINS, Group, Tally, mean
 from core.rounds.writers import RowGroupWriter
 from core.schemas import INVALID_CODES, REASONS, SCORED
 from core.settings import SETTINGS
-from core.statistics.ratio import json_integer
+from core.statistics.ratio import json_double, json_integer
 
 SCORED_FILE: Final = "scored.parquet"
 ADMITTED_FILE: Final = "admitted_pairs.json"
@@ -98,7 +97,7 @@ class Means:
         return cls(group.pairs, mean(group.margin), mean(group.drift), mean(group.rpo_loss))
 
     def as_dict(self) -> dict[str, object]:
-        return {"pairs": self.pairs, "margin": self.margin, "drift": self.drift, "rpo_loss": self.rpo_loss}
+        return {"pairs": self.pairs, **{name: json_double(getattr(self, name)) for name in ("margin", "drift", "rpo_loss")}}
 
 
 @dataclass(frozen=True)
@@ -157,9 +156,7 @@ class Curation:
 
 
 def _rational(value: Fraction) -> dict[str, object]:
-    near = nearest_double(value)
-    finite = abs(near) != float("inf")
-    return {"numerator": json_integer(value.numerator), "denominator": json_integer(value.denominator), "value": near if finite else None}
+    return {"numerator": json_integer(value.numerator), "denominator": json_integer(value.denominator), "value": json_double(value)}
 
 
 class IterativeRpoPairCurator:

@@ -6,7 +6,6 @@ Where a required number is undefined there is no receipt: a refusal record names
 """
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,7 +16,7 @@ from core.errors import IdentityError, RoundError, Where
 from core.gates.checks import Check
 from core.gates.promotion import distinct_reviewer
 from core.persons.registry import Registry
-from core.statistics.ratio import rounded_decimal
+from core.statistics.ratio import json_double, rounded_decimal
 
 if TYPE_CHECKING:
     from core.gates.assessment import Assessment
@@ -32,20 +31,22 @@ RECEIPT_FIELDS: Final = (
 
 REFUSE: Final = "REFUSE"
 PROMOTE_AWAITING: Final = "PROMOTE, AWAITING REVIEWER"
+FIGURE_OUT_OF_RANGE: Final = "figure_out_of_range"
 
 
 def receipt_number(value: Fraction, decimals: int) -> float:
     """An exact value as the receipt states it: rounded once, half to even, never -0.0.
 
-    Raises RoundError ``figure_out_of_range`` where no double can hold it.
+    Raises RoundError ``figure_out_of_range`` beyond 2^53-1 in size: RFC 8785 would write it as an integer that strict
+    readers refuse, so such a receipt could be signed and never verified.
     """
-    number = float(rounded_decimal(value, decimals))
-    if math.isinf(number):
+    number = json_double(value)
+    if number is None:
         raise RoundError(
-            "figure_out_of_range", expected="a figure that fits a double", got="a figure above 1.8e308",
+            FIGURE_OUT_OF_RANGE, expected="a figure of at most 2^53-1 in size", got="a larger one",
             remedy="check the log-probabilities of the admitted pairs",
         )
-    return number
+    return float(rounded_decimal(value, decimals))
 
 
 def refusal_record(reasons: Iterable[tuple[str, str]]) -> dict[str, Any]:

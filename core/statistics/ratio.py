@@ -17,6 +17,14 @@ def json_integer(value: int) -> int | str:
     return value if abs(value) <= SETTINGS["json"]["max_safe_integer"] else str(value)
 
 
+def json_double(value: Fraction | float | None) -> float | None:
+    """The nearest double where JSON can carry it, for display. None for None, and beyond 2^53-1 in size: RFC 8785 writes a
+    large whole double as an integer token, which a strict reader refuses. Exact figures stand beside it as integers."""
+    if value is None or not abs(value) <= SETTINGS["json"]["max_safe_integer"]:
+        return None
+    return float(value)
+
+
 MINUS = "\u2212"
 """The minus sign of every figure that a person reads (JSON keeps its own)."""
 _PERCENT: int = SETTINGS["display"]["percent_base"]
@@ -40,7 +48,7 @@ class Ratio:
         value = self.value
         return {
             "numerator": json_integer(self.numerator), "denominator": json_integer(self.denominator),
-            "value": None if value is None else float(value), "undefined": self.undefined,
+            "value": json_double(value), "undefined": self.undefined,
         }
 
 

@@ -244,12 +244,24 @@ def test_refusal_records_hold_each_code_once_in_order() -> None:
     assert record == {"schema_version": 1, "verdict": "REFUSE", "reasons": [{"code": "a", "detail": "x"}, {"code": "b", "detail": "one; two"}]}
 
 
-def test_a_figure_that_no_double_holds_is_refused() -> None:
+def test_a_figure_that_no_receipt_can_carry_is_refused() -> None:
     from fractions import Fraction
 
-    with pytest.raises(RoundError) as caught:
-        receipt_number(Fraction(10**400), 6)
-    assert caught.value.code == "figure_out_of_range"
+    for figure in (Fraction(10**400), Fraction(2**53), Fraction(-(2**53))):
+        with pytest.raises(RoundError) as caught:
+            receipt_number(figure, 6)
+        assert caught.value.code == "figure_out_of_range"
+    assert receipt_number(Fraction(2**53 - 1), 6) == 2.0**53 - 1
+
+
+def test_a_figure_beyond_the_integers_of_json_refuses_and_the_assessment_stays_readable(tmp_path: Path) -> None:
+    # margin .1 * ((-4.8 + 5.1) - (-1e18 + 6.1)) is about 1e17: RFC 8785 would write it as an integer beyond 2^53-1
+    source = opened(tmp_path, edited(lambda b: b["synthetic_pairs"][0].update(policy_logp_rejected=-1e18)))
+    workspace = Workspace.open(tmp_path / "ws")
+    load_or_assess(workspace, source, default_grid())
+    again = load_or_assess(workspace, source, default_grid())
+    assert "figure_out_of_range" in codes(again) and again.verdict == REFUSE
+    assert again.document["curation"]["mean_margin"]["value"] is None and again.document["curation"]["mean_margin"]["numerator"]
 
 
 # the command line

@@ -114,12 +114,6 @@ def test_the_one_file_command_of_the_readme_prints_the_known_receipt() -> None:
     assert json.loads(result.stdout) == json.loads((ROOT / "tests" / "fixtures" / "worked_example" / "receipt.json").read_text("utf-8"))
 
 
-def test_the_dashboard_command_of_the_readme_is_there() -> None:
-    assert "`python -m dashboard.server --workspace desk`" in README
-    result = subprocess.run([sys.executable, "-m", "dashboard.server", "--help"], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert "--workspace" in result.stdout
-
-
 # reference page
 
 

@@ -159,7 +159,9 @@ def test_no_canaries_is_undefined_and_blocks() -> None:
     assert lost.remedy == "At least 8 of 8 canaries pass (now 5)."
 
 
-@pytest.mark.parametrize("reviewer", ["worker-curator-01", " Worker-Curator-01 ", "ｗorker-curator-01", "worker-curator-01+second", "WORKER-CURATOR-01"])
+@pytest.mark.parametrize("reviewer", [
+    "worker-curator-01", " Worker-Curator-01 ", "ｗorker-curator-01", "worker-curator-01+second", "WORKER-CURATOR-01",
+])
 def test_self_review_in_disguise_is_the_same_person(reviewer: str) -> None:
     assert distinct_reviewer(["worker-curator-01"], reviewer).state == "fails"
 
