@@ -29,6 +29,12 @@ def linked(view: View) -> None:
     """Legend, what narrows the view, the four charts, and the way to the pairs. A fragment: a brush draws this part again and
     leaves the rest of the page as it is."""
     plans = pair_loaders.plans(view)
+    if not plans:
+        components.state_notice(
+            "charts", "undefined", "No pair has figures that could be drawn: every one is an invalid record.",
+            ["See ", blocks.link("what is wrong with them", "rejected", reason="invalid_record"), "."],
+        )
+        return
     ranges = ranges_of(st.query_params.to_dict(), plans)
     judge = navigation.view("judge")
     rows = pair_loaders.histograms(view, ranges, judge)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from core.rounds.queries import StateCounts
 from dashboard import words
@@ -29,7 +29,7 @@ SHORT_REASONS: Final[Mapping[str, str]] = {
 }
 """For a narrow column; the pair itself names them in full."""
 STATE_TITLES: Final[Mapping[str, str]] = {"rejected": "Rejected", "admitted": "Admitted", "held": "Held", "quarantined": "Quarantined"}
-STATE_BADGES: Final[Mapping[str, tuple[Literal["ok", "bad", "off"], str]]] = {"admitted": ("ok", "check"), "rejected": ("bad", "refuse"), "held": ("off", "pause")}
+STATE_BADGES: Final[Mapping[str, tuple[words.Tone, str]]] = {"admitted": ("ok", "check"), "rejected": ("bad", "refuse"), "held": ("off", "pause")}
 """State of a pair -> (tone, icon)."""
 
 

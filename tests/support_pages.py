@@ -27,13 +27,21 @@ def awkward_rows() -> list[object]:
     ]
 
 
+def invalid_rows() -> list[object]:
+    """Pairs of which none has figures."""
+    return [pair(pair_id="same", chosen="Yes.", rejected="Yes."), pair(pair_id="none", policy_logp_chosen=None)]
+
+
+MADE = {"awkward": awkward_rows, "invalid": invalid_rows, "no-rows": list}
+
+
 def workspace_of(folder: Path, *names: str) -> Workspace:
-    """A workspace with demo rounds by name; ``worked-example`` and ``awkward`` are made here."""
+    """A workspace with demo rounds by name; ``worked-example`` and those of MADE are made here."""
     workspace = Workspace.open(folder / "workspace", create=True)
     for name in names:
-        if name == "awkward":
+        if name in MADE:
             about = {"schema_version": 1, "round_id": name, "proposers": ["worker-curator-01"]}
-            source = folder_of(folder / name, {"pairs": awkward_rows()}, about=about)
+            source = folder_of(folder / name, {"pairs": MADE[name]()}, about=about)
         elif name == "worked-example":
             source = WORKED_EXAMPLE
         else:

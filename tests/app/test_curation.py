@@ -15,7 +15,7 @@ from dashboard.server import WORKSPACE_VARIABLE
 @pytest.fixture(scope="module", autouse=True)
 def workspace(tmp_path_factory: pytest.TempPathFactory):
     folder = tmp_path_factory.mktemp("curation")
-    made = workspace_of(folder, "smollm2-dpo-only", "smollm2-rpo", "judges", "worked-example")
+    made = workspace_of(folder, "smollm2-dpo-only", "smollm2-rpo", "judges", "worked-example", "invalid", "no-rows")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(WORKSPACE_VARIABLE, str(made.root))
         yield made
@@ -115,6 +115,18 @@ def test_a_round_without_pairs_says_so_and_what_to_do() -> None:
     at = open_page("curation.py", round="judges")
     assert "This round has no pairs" in said(at, "headline-curation") and "ask the proposer" in said(at, "state-curation")
     assert not at.get("plotly_chart")
+
+
+def test_pairs_without_figures_are_counted_and_not_drawn() -> None:
+    at = open_page("curation.py", round="invalid", judge="nobody")
+    assert not at.exception and "0 of 2 pairs would train" in said(at, "headline-curation")
+    assert "No pair has figures that could be drawn" in said(at, "state-charts") and set(charts(at)) == {"From in to admitted"}
+    assert links(at, "state-charts") == {"what is wrong with them": ("rejected", {"reason": "invalid_record"})}
+
+
+def test_an_empty_part_says_that_no_pair_came_in() -> None:
+    at = open_page("curation.py", round="no-rows")
+    assert not at.exception and "No pair came in" in said(at, "headline-curation") and "supplied and is empty" in said(at, "state-curation")
 
 
 def test_one_pair_reads_as_one() -> None:

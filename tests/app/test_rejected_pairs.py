@@ -14,7 +14,7 @@ DPO = "smollm2-dpo-only"
 
 @pytest.fixture(scope="module", autouse=True)
 def workspace(tmp_path_factory: pytest.TempPathFactory):
-    made = workspace_of(tmp_path_factory.mktemp("rejected"), DPO, "judges", "worked-example", "awkward")
+    made = workspace_of(tmp_path_factory.mktemp("rejected"), DPO, "judges", "worked-example", "awkward", "no-rows")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(WORKSPACE_VARIABLE, str(made.root))
         yield made
@@ -214,6 +214,13 @@ def test_an_identical_pair_has_no_figures_and_says_why() -> None:
 def test_a_round_without_pairs_says_so() -> None:
     at = open_page("rejected.py", round="judges")
     assert "This round has no pairs" in said(at, "headline-rejected")
+
+
+def test_an_empty_part_reads_well_in_every_list() -> None:
+    for state in ("rejected", "admitted", "held", "quarantined"):
+        at = open_page("rejected.py", round="no-rows", state=state)
+        assert not at.exception and "headline-rejected" in sheets(at)
+    assert said(open_page("rejected.py", round="no-rows"), "headline-rejected") == "No pair is rejected"
 
 
 def test_nothing_held_reads_well() -> None:
