@@ -67,8 +67,12 @@ def distance_spans(check: Check) -> list[Span]:
 
 
 def bar_share(check: Check) -> float:
-    """Length of the distance bar, 0 to 1: the distance as a share of the bound, cut off at one bound away."""
+    """Length of the distance bar, 0 to 1: the distance as a share of the bound, cut off at one bound away.
+
+    A distance too large for a JSON number (None) is far away: the whole length."""
     distance, bound = check["distance"]["value"], check["bound"]["value"]
+    if distance is None:
+        return 1
     scale = max(abs(bound or 0), abs(distance))
     return abs(distance) / scale if scale else 0
 

@@ -1,6 +1,8 @@
 """Rounds: what awaits you, then every round of this workspace with its figures, newest first; upload of a bundle."""
 from __future__ import annotations
 
+import streamlit as st
+
 from core.errors import WorkspaceError
 from core.rounds.workspace import Workspace
 from dashboard import components, frame, loaders, round_list, session
@@ -9,7 +11,9 @@ from dashboard.standing import standing
 try:
     workspace = session.workspace()
     desk = loaders.desk(workspace)
-    listed, broken = loaders.entries(workspace, desk)
+    # a round that was just brought in is assessed here, which may take seconds
+    with st.skeleton(height="stretch"):
+        listed, broken = loaders.entries(workspace, desk)
 except WorkspaceError:
     listed, broken = [], []
 person = session.person()

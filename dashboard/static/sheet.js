@@ -100,7 +100,7 @@ const link = (span, go) => {
   const a = el("a", `cs-link ${tones(span)}`, span.t)
   if (span.icon) a.prepend(icon(span.icon))
   if (span.title) a.title = span.title
-  if (typeof span.href === "string" && /^[a-z]*\?/.test(span.href)) a.setAttribute("href", span.href)
+  if (typeof span.href === "string" && /^[a-z-]*\?/.test(span.href)) a.setAttribute("href", span.href)
   a.onclick = (event) => {
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return
     event.preventDefault()

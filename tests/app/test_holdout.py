@@ -107,7 +107,7 @@ def test_a_round_without_a_holdout_says_who_has_to_bring_it(pages: Desk) -> None
 
 @pytest.mark.parametrize(("change", "expected"), [
     (lambda d: d["holdout_suite"].reverse(), "same items, other order"),
-    (lambda d: d["holdout_suite"][1].update(prompt=f"{d['holdout_suite'][1]['prompt']} "), "item h-02, field prompt: differs by trailing white space"),
+    (lambda d: d["holdout_suite"][1].update(prompt=f"{d['holdout_suite'][1]['prompt']} "), "h-02, field prompt: differs by trailing white space"),
 ])
 def test_a_swapped_holdout_says_what_differs(own: Desk, change: Callable[[dict[str, Any]], None], expected: str) -> None:
     # the registered list is that of the worked example, which is in the workspace
