@@ -45,13 +45,46 @@ def linked(view: View) -> None:
     if chips:
         chosen = in_every_range(rows, plans, ranges)
         components.sheet("chips", blocks.line(*chips), blocks.paragraph(*curation_view.see_pairs(chosen, ranges, judge, plans)))
-    else:
-        components.sheet("hint", blocks.paragraph(blocks.muted("Drag over a chart to narrow the other three.", blocks.SMALL)))
+    ignored = unread_ranges(st.query_params.to_dict(), plans)
+    if ignored:
+        components.sheet("ignored", blocks.notice("warning", "off", [
+            "These ranges of the address mean nothing here and are left out: ", *[blocks.mono(f"{name}={value} ") for name, value in ignored.items()],
+        ]))
+    _by_numbers(plans)
     side_by_side = st.grid(SETTINGS["charts"]["columns"], min_column_width=SETTINGS["charts"]["column_width"], gap="small", border=True)
     for name in _ORDER:
         if name in plans:
             with side_by_side.cell():
                 _chart(rows, plans[name], {item.measure: item for item in ranges})
+
+
+def _by_numbers(plans: Mapping[str, BinPlan]) -> None:
+    """The same as a brush, for those who do not drag: a figure, from, to."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        components.sheet("hint", blocks.paragraph(blocks.muted("Drag over a chart to narrow the other three, or", blocks.SMALL)), width="content")
+        with st.popover("set a range by numbers", icon=":material/tune:"), st.form("range_form", border=False):
+            st.selectbox("Figure", [name for name in _ORDER if name in plans], key="range_figure", format_func=_figure_title)
+            st.number_input("From (empty: no lower end)", value=None, key="range_from", step=None, format="%g")
+            st.number_input("To (empty: no upper end)", value=None, key="range_to", step=None, format="%g")
+            st.form_submit_button("Narrow", on_click=_commit_numbers)
+
+
+def _figure_title(name: str) -> str:
+    said = chart_words.MEASURE_WORDS[name]
+    return f"{said.title}, {said.unit}"
+
+
+def _commit_numbers() -> None:
+    """Callback: put the typed range into the URL; the page says so where it means nothing."""
+    low, high = st.session_state["range_from"], st.session_state["range_to"]
+    written = ":".join("" if end is None else repr(float(end)) for end in (low, high))
+    navigation.set_view(**{RANGE_KEYS[st.session_state["range_figure"]]: written if written != ":" else None})
+
+
+def unread_ranges(params: Mapping[str, str], plans: Mapping[str, BinPlan]) -> dict[str, str]:
+    """Ranges of the URL that mean nothing in this round."""
+    read = {item.measure for item in ranges_of(params, plans)}
+    return {key: params[key] for name, key in RANGE_KEYS.items() if params.get(key) and name not in read}
 
 
 def _chart(rows: pa.Table, plan: BinPlan, ranges: Mapping[str, BinRange]) -> None:

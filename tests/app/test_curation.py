@@ -106,9 +106,19 @@ def test_a_judge_in_the_url_narrows_the_charts_to_its_pairs() -> None:
 
 
 @pytest.mark.parametrize("nonsense", [{"margin": "a:b"}, {"drift": "nan:"}, {"loss": "9:1"}, {"length_ratio": "-3:"}])
-def test_a_range_that_means_nothing_is_left_out(nonsense: dict[str, str]) -> None:
+def test_a_range_that_means_nothing_is_left_out_and_the_page_says_so(nonsense: dict[str, str]) -> None:
     at = open_page("curation.py", round="smollm2-dpo-only", **nonsense)
     assert not at.exception and "chips" not in sheets(at)
+    ((name, value),) = nonsense.items()
+    assert f"{name}={value}" in said(at, "ignored")
+
+
+def test_a_range_can_be_typed_instead_of_dragged() -> None:
+    at = open_page("curation.py", round="smollm2-dpo-only")
+    assert "ignored" not in sheets(at)
+    at.number_input(key="range_to").set_value(-0.1)
+    at.button[-1].click().run()
+    assert at.query_params["drift"] == ":-0.1" and "Chosen drift up to −0.1" in said(at, "chips")
 
 
 def test_a_round_without_pairs_says_so_and_what_to_do() -> None:
