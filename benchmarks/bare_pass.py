@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import itertools
+import json
 import time
 from pathlib import Path
 
@@ -43,7 +44,12 @@ def bare_pass(folder: Path) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("folder", type=Path)
-    found = bare_pass(parser.parse_args().folder)
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    found = bare_pass(arguments.folder)
+    if arguments.json:
+        print(json.dumps(found))
+        return
     print(f"{found['texts']:,.0f} texts, {found['bytes'] / 1e6:,.0f} MB: {found['wall_s']:.2f} s wall, {found['cpu_s']:.2f} s CPU")
 
 

@@ -10,6 +10,7 @@ margins of zero or less, synthetic pairs of one calibrated and one uncalibrated 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 from pathlib import Path
 
@@ -20,44 +21,14 @@ import pyarrow.parquet as pq
 
 SEED = 20260731
 CHUNK = 20_000
-WORDS = (
-    "a able about above account across act add after again against age agree air all allow almost along already also although always among "
-    "amount an analysis and another answer any apply area argue around as ask assume at attack attempt away back bad balance base basis be "
-    "because become before begin behind believe benefit best better between beyond big bit block body both bound box branch break bring build "
-    "but buy by call can cannot capture care carry case catch cause cell center chain chance change check choice choose claim class clean clear "
-    "close code collect column come common compare complete compute concern condition confirm connect consider constant contain content continue "
-    "control convert copy correct cost could count couple course cover create current cut daily data date day deal decide deep default define "
-    "degree delay deliver depend describe design detail develop device differ direct discover discuss distance divide do document door double "
-    "down draw drive drop during each early easy edge effect either else empty end enough enter entire equal error estimate even event every "
-    "evidence exact example except expect explain express extend face fact factor fail fall false far fast feature feed feel few field file fill "
-    "final find first fit fix flow follow for force form forward found frame free from front full function further future gain gate general get "
-    "give go good great ground group grow guess guide half hand handle happen hard have head hear heavy help hence here high hold home hope hour "
-    "how however human idea identify if image impact improve in include increase index indicate input inside instead interest into issue it item "
-    "join judge just keep key kind know label large last late later law layer lead learn least leave left length less let level library light "
-    "like limit line link list little local lock long look lose lot low machine main make manage many map margin mark match matter may mean "
-    "measure meet member memory message method middle might mind minute miss model moment month more most move much must name near necessary need "
-    "network never new next no node none normal not note nothing notice now number object observe obtain occur of off offer often old on once one "
-    "only open operate option or order other our out output over own page pair part pass past path pattern pay peak people per perform perhaps "
-    "period person phase pick piece place plan point policy position possible power practice prefer prepare present press prevent previous price "
-    "print private problem process produce profit program project promise proof property protect prove provide public pull purpose push put "
-    "quality question quick quite raise random range rank rate rather reach read ready real reason receive record reduce refer reflect refuse "
-    "region regular reject relate release remain remember remove repeat replace report request require reserve reset resolve resource respond rest "
-    "result return reveal review right ring rise risk role room root round row rule run safe same sample save say scale scan schedule score search "
-    "second section see seek seem select send sense separate sequence series serve service set several shape share shift short should show side "
-    "sign signal similar simple since single sit size skill slow small so solve some soon sort source space special speed split stable stage stand "
-    "start state station stay step still stop store story straight stream strong structure study such suggest suit sum supply support suppose sure "
-    "surface system table take talk target task teach team tell tend term test text than that the their them then theory there these they thing "
-    "think this those though through throughout throw time to today together too tool top total touch toward track trade train transfer travel "
-    "treat tree trial true trust try turn two type under understand unit until up update upon use usual value vary version very view visit voice "
-    "wait walk want warm watch water way we week weight well what when where whether which while who whole why wide will wish with within without "
-    "wonder word work world worry would write wrong year yes yet you young zero"
-).split()
+WORDS = (Path(__file__).parent / "words.txt").read_text("utf-8").split()
 MARKDOWN = [
     "**important**", "*note*", "`value`", "`x = a*b`", "\n\n- item", "\n- step", "\n1. first", "\n2. then", "\n\n## Summary\n", "\n> quoted",
     "[docs](https://docs.example/a)", "\n```python\nfor row in rows:\n    total += row * 2\n```\n", "**Result:**", "\n* point", "***both***",
 ]
 NON_ASCII = [
-    "café", "naïve", "Größe", "über", "“quoted”", "it’s", "—", "façade", "año", "数据处理", "返款已处理。", "Привет", "σίσυφος", "→", "…", "piñata", "Zürich",
+    "café", "naïve", "Größe", "über", "“quoted”", "it’s", "—", "façade", "año", "数据处理", "返款已处理。", "Привет", "σίσυφος", "→", "…",
+    "piñata", "Zürich",
 ] * 8 + ["½", "x²", "😀", "☕️", "ﬁnal"]
 NUMERIC = [
     "3.14", "-7", "42%", "1,024", "2026-11-29T15:30:00Z", "3f2504e0-4f89-11d3-9a0c-0305e82c3301", "v2.1", "0x1f", "10:30", "state_version",
@@ -131,15 +102,12 @@ def chunk(number: int, rows: int) -> pa.Table:
     duplicated(rng, chosen, copies[1::3], shouted=True)
     duplicated(rng, chosen, copies[2::3], shouted=False)
     tokens, rejected_tokens = chosen_words * 4 // 3, rejected_words * 4 // 3
-    columns: dict[str, object] = dict(log_probs(rng, tokens, rejected_tokens, flags))
+    columns = log_probs(rng, tokens, rejected_tokens, flags)
     broken = np.flatnonzero(flags["invalid"])
-    policy = [None if value != value else value for value in columns["policy_logp_chosen"].tolist()]  # type: ignore[attr-defined]
+    policy = columns["policy_logp_chosen"].tolist()
     for place, row in enumerate(broken.tolist()):
-        match place % 4:
-            case 0: policy[row] = None
-            case 1: policy[row] = 1.5
-            case 2: rejected[row] = chosen[row] + " "
-            case _: rejected[row] = "```\n```"
+        policy[row] = (None, 1.5, policy[row], policy[row])[place % 4]
+        rejected[row] = (rejected[row], rejected[row], chosen[row] + " ", "```\n```")[place % 4]
     identity = number * CHUNK + np.arange(rows)
     for row in np.flatnonzero(identity % UNTYPED_EVERY == UNTYPED_EVERY - 1).tolist():
         prompt[row] = None  # a prompt that is not there: ingest quarantines the row
@@ -189,7 +157,7 @@ def small_parts(folder: Path, pairs: int) -> None:
     manifest = {
         "schema_version": 1, "round_id": f"benchmark-{pairs}", "label": "generated for benchmarks", "proposers": ["worker-curator-01"],
         "baseline": {"name": "generated-baseline", "digest": None}, "candidate": {"name": "generated-candidate", "digest": None},
-        "holdout_lock": {"sha256": __import__("hashlib").sha256(canonical).hexdigest(), "registered_at": None, "registered_by": None},
+        "holdout_lock": {"sha256": hashlib.sha256(canonical).hexdigest(), "registered_at": None, "registered_by": None},
         "created_at": "2026-07-31T00:00:00Z", "note": "Generated by benchmarks/make_round.py; no model was trained.",
         "receipt_judges": {"calibrated": "judge-trusted", "uncalibrated": "judge-doubtful"}, "verification": "program",
     }

@@ -1,0 +1,82 @@
+"""The Curation page of a round in a real Chromium: first render, refresh after a brush, reload, and bytes over the WebSocket."""
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Page, expect
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from support_browser import PATIENCE_MS, Tab, chromium, free_port, serving  # noqa: E402
+
+MARGIN = "[class*=st-key-brush-margin]"
+PLOTS = ".js-plotly-plot .barlayer"
+
+
+class Traffic:
+    """Bytes of the frames that the page received over WebSockets, before any compression on the wire."""
+
+    def __init__(self, page: Page) -> None:
+        self.received = 0
+        page.on("websocket", lambda socket: socket.on("framereceived", self._count))
+
+    def _count(self, payload: str | bytes) -> None:
+        self.received += len(payload.encode() if isinstance(payload, str) else payload)
+
+    def since(self, before: int) -> int:
+        return self.received - before
+
+
+def drawn(tab: Tab, charts: int) -> None:
+    """Wait until the page's script is over and all charts have bars."""
+    tab.settle()
+    expect(tab.page.locator(PLOTS)).to_have_count(charts, timeout=PATIENCE_MS)
+
+
+@contextmanager
+def timed(found: dict[str, Any], name: str, traffic: Traffic) -> Iterator[None]:
+    start, before = time.perf_counter(), traffic.received
+    yield
+    found[f"{name}_s"] = time.perf_counter() - start
+    found[f"{name}_bytes"] = traffic.since(before)
+
+
+def brush(tab: Tab) -> None:
+    """Drag over the middle of the margin chart."""
+    tab.page.locator(MARGIN).scroll_into_view_if_needed()
+    box = tab.page.locator(f"{MARGIN} .nsewdrag").first.bounding_box()
+    assert box is not None
+    row = box["y"] + box["height"] / 2
+    tab.page.mouse.move(box["x"] + box["width"] * 0.4, row)
+    tab.page.mouse.down()
+    tab.page.mouse.move(box["x"] + box["width"] * 0.7, row, steps=4)
+    tab.page.mouse.up()
+
+
+def measure(workspace: Path, round_id: str, home: Path, charts: int = 5) -> dict[str, Any]:
+    """Start the dashboard over ``workspace`` and measure one reviewer's visit to the Curation page."""
+    port, found = free_port(), {}
+    command = [sys.executable, "-m", "core.cli.main", "serve", "--no-browser", "--port", str(port), "--workspace", str(workspace)]
+    with serving(command, port, home) as address, chromium() as browser:
+        tab = Tab.open(browser, address)
+        traffic = Traffic(tab.page)
+        tab.go("")
+        start = f"curation?round={round_id}"
+        with timed(found, "first_render", traffic):
+            tab.page.goto(f"{address}/{start}")
+            drawn(tab, charts)
+        with timed(found, "refresh", traffic):
+            brush(tab)
+            expect(tab.page.locator(".st-key-sheet-chips")).to_be_visible(timeout=PATIENCE_MS)
+            drawn(tab, charts)
+        with timed(found, "reload", traffic):
+            tab.page.reload()
+            drawn(tab, charts)
+        found["received_bytes"] = traffic.received
+    return found
