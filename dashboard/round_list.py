@@ -29,6 +29,14 @@ def headline_words(rows: Sequence[Row], person: str | None) -> str:
     return f"{words.plural(awaiting, 'round')} {'awaits' if awaiting == 1 else 'await'} you" if awaiting else "No round awaits you"
 
 
+def lead(waiting: Sequence[Row], person: str | None) -> list[Span | str] | None:
+    """What to do with the rounds that wait."""
+    if not waiting:
+        return None
+    step = "Open one and read the evidence; a promotion can be approved or rejected, a refusal can only be signed as a rejection."
+    return [step if person is not None else f"{step} Say who you are in the side bar to see which of them await you."]
+
+
 def waiting_rows(rows: Sequence[Row], person: str | None) -> list[Row]:
     """The rounds to open first: those that await you, or any reviewer while nobody said who sits here."""
     kinds = ("awaiting_you",) if person is not None else ("awaiting_you", "awaiting_others")
@@ -36,11 +44,13 @@ def waiting_rows(rows: Sequence[Row], person: str | None) -> list[Row]:
 
 
 def waiting_block(rows: Sequence[Row]) -> Block:
-    """One line a waiting round: open it, who proposed it, what the engine says, what was said about it before."""
+    """One line a waiting round: open it, what the engine says, who proposed it when, what was said about it before."""
     items = []
-    for entry, one in rows:
-        proposers = ", ".join(entry.manifest.proposers)
-        item: list[Span] = [round_link(entry), text(f"  proposed by {proposers}. {one.sentence}")]
+    for entry, _ in rows:
+        manifest = entry.manifest
+        verdict = [frame.verdict_badge(entry.document)] if entry.document is not None else [muted("not assessed yet")]
+        proposed = f"  proposed by {', '.join(manifest.proposers)}, {words.day(manifest.created_at)}"
+        item: list[Span] = [round_link(entry), text("  "), *verdict, text(proposed), *([muted(f"  {manifest.label}")] if manifest.label else [])]
         for line in earlier_rejections(entry.earlier):
             item += [{"k": "break"}, *line]
         items.append(item)

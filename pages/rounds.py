@@ -12,7 +12,7 @@ try:
     workspace = session.workspace()
     desk = loaders.desk(workspace)
     # a round that was just brought in is assessed here, which may take seconds
-    with st.skeleton(height="stretch"):
+    with st.skeleton():
         listed, broken = loaders.entries(workspace, desk)
 except WorkspaceError:
     listed, broken = [], []
@@ -21,7 +21,7 @@ person = session.person()
 if listed:
     rows = [(one, standing(one.manifest, one.document, one.status, person, desk.registry, one.stale)) for one in listed]
     waiting = round_list.waiting_rows(rows, person)
-    components.headline("rounds", round_list.headline_words(rows, person))
+    components.headline("rounds", round_list.headline_words(rows, person), lead=round_list.lead(waiting, person))
     if desk.fault is not None:
         components.error_notice("ledger", desk.fault)
     if waiting:

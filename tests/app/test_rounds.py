@@ -27,11 +27,13 @@ def test_it_opens_on_what_awaits_a_reviewer(pages: Desk, sitting: Sitting) -> No
     at = rounds()
     assert not at.exception
     # two are proposed and open: ifeval-4o and smollm2-dpo-only
-    assert said(at, "headline-rounds") == "2 rounds await a reviewer"
+    assert said(at, "headline-rounds").startswith("2 rounds await a reviewer\n") and "Say who you are" in said(at, "headline-rounds")
     assert set(links(at, "waiting")) == {"ifeval-4o", "smollm2-dpo-only"}
     at = sitting(at, "ben@example.org")
-    assert said(at, "headline-rounds") == "2 rounds await you"
-    assert "Awaiting you. The engine would promote this round." in said(at, "waiting")
+    assert said(at, "headline-rounds").startswith("2 rounds await you\n")
+    waiting = said(at, "waiting")
+    assert "ifeval-4o Promote proposed by worker-curator-01, 2026-11-17 composite, for demonstration" in waiting
+    assert "smollm2-dpo-only Refuse proposed by worker-curator-01, 2026-11-10" in waiting
 
 
 def test_nobody_is_asked_to_review_their_own_round(pages: Desk, sitting: Sitting) -> None:
