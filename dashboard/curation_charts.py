@@ -10,10 +10,9 @@ import streamlit as st
 
 from core.rounds.query_bins import BinPlan, BinRange
 from core.settings import SETTINGS
-from dashboard import blocks, chart_words, charts, components, curation_view, navigation, pair_loaders
+from dashboard import blocks, chart_words, charts, components, curation_view, navigation, pair_loaders, theme_watch
 from dashboard.frame import View
 from dashboard.pair_params import RANGE_KEYS, brushed, range_param, ranges_of
-from dashboard.palette import palette
 
 _ORDER: Final = ("drift", "margin", "ratio", "loss")
 
@@ -94,7 +93,7 @@ def _chart(rows: pa.Table, plan: BinPlan, ranges: Mapping[str, BinRange]) -> Non
     # the range is part of the key: the drawn brush goes when the range does, and no stale one is sent again
     key = f"brush-{name}-{range_param(chosen, plan) if chosen else 'none'}"
     st.plotly_chart(
-        charts.histogram(bars, plan, palette(st.context.theme.type), chosen), key=key, theme=None, config=charts.CONFIG, selection_mode="box",
+        charts.histogram(bars, plan, theme_watch.colours(), chosen), key=key, theme=None, config=charts.CONFIG, selection_mode="box",
         on_select=lambda: commit_brush(plan, st.session_state[key]),
     )
     components.sheet(f"said-{name}", blocks.paragraph(blocks.muted(chart_words.chart_sentence(bars, plan), blocks.SMALL)))

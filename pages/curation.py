@@ -4,8 +4,7 @@ from __future__ import annotations
 import streamlit as st
 
 from core.settings import SETTINGS
-from dashboard import blocks, components, curation_charts, curation_view, frame, funnel_chart, pair_loaders
-from dashboard.palette import palette
+from dashboard import blocks, components, curation_charts, curation_view, frame, funnel_chart, pair_loaders, theme_watch
 
 view = frame.open_round("curation")
 counts = pair_loaders.counts(view)
@@ -28,7 +27,7 @@ reasons = pair_loaders.reasons(view)
 side_by_side = st.grid(SETTINGS["charts"]["columns"], min_column_width=SETTINGS["charts"]["wide_column_width"], gap="medium")
 with side_by_side.cell():
     steps = funnel_chart.funnel_steps(counts, reasons)
-    curation_charts.plain("funnel", funnel_chart.funnel(steps, palette(st.context.theme.type)), funnel_chart.funnel_sentence(counts, reasons))
+    curation_charts.plain("funnel", funnel_chart.funnel(steps, theme_watch.colours()), funnel_chart.funnel_sentence(counts, reasons))
 with side_by_side.cell():
     components.section(
         "means", "On average", curation_view.means_table(pair_loaders.means(view), pair_loaders.nearest(view), pair_loaders.plans(view)),
@@ -36,3 +35,4 @@ with side_by_side.cell():
     )
 
 curation_charts.linked(view)
+theme_watch.watch()

@@ -24,7 +24,8 @@ def open_page(file: str, **params: str) -> AppTest:
 
 def sheets(at: AppTest) -> dict[str, list[dict[str, Any]]]:
     """Blocks of every sheet on the page, by the key it was drawn under."""
-    return {node.key.removeprefix("sheet-"): json.loads(node.proto.json)["blocks"] for node in at.get("bidi_component")}
+    drawn = [node for node in at.get("bidi_component") if node.proto.component_name == "countersign_sheet"]
+    return {node.key.removeprefix("sheet-"): json.loads(node.proto.json)["blocks"] for node in drawn}
 
 
 def said(at: AppTest, key: str | None = None) -> str:

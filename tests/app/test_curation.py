@@ -175,3 +175,10 @@ def test_a_brush_is_committed_to_the_url_in_whole_bins(event: dict, params: dict
 def test_nothing_of_the_page_depends_on_where_the_workspace_is(workspace) -> None:
     at = open_page("curation.py", round="smollm2-dpo-only")
     assert str(Path(workspace.root)) not in said(at)
+
+
+def test_charts_are_drawn_again_when_the_browser_changes_its_colours() -> None:
+    at = open_page("curation.py", round="smollm2-dpo-only")
+    (watch,) = (node for node in at.get("bidi_component") if node.proto.component_name == "countersign_theme_watch")
+    # a browser whose colours differ from this asks for another run (the comparison itself is in theme_watch.js)
+    assert json.loads(watch.proto.json) == {"drawn_for": "light"}
