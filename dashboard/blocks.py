@@ -144,13 +144,25 @@ def model_text(value: str) -> Block:
 
 def prose(value: str) -> Block:
     """A person's text of several lines, as written; long text folded."""
-    return {"k": "text", "c": ["prose"], "fold": SETTINGS["display"]["fold_characters"], "pieces": [{"c": "same", "t": visible(value)}]}
+    return _folded([("same", value)], "prose")
 
 
 def marked_text(pieces: Iterable[tuple[str, str]]) -> Block:
     """Like :func:`model_text`, in pieces ``(kind, text)`` with kind ``same``, ``added`` (underlined) or ``removed`` (dashed underline)."""
-    shown = [{"c": kind, "t": visible(value)} for kind, value in pieces]
-    return {"k": "text", "c": ["pre"], "fold": SETTINGS["display"]["fold_characters"], "pieces": shown}
+    return _folded(pieces, "pre")
+
+
+def _folded(pieces: Iterable[tuple[str, str]], style: str) -> Block:
+    """A text whose start is shown at once: cut by characters of the text itself, so that no mark is cut in two."""
+    left = SETTINGS["display"]["fold_characters"]
+    head, rest, more = [], [], 0
+    for kind, value in pieces:
+        start, end = value[:left], value[left:]
+        left -= len(start)
+        more += len(end)
+        head += [{"c": kind, "t": visible(start)}] if start else []
+        rest += [{"c": kind, "t": visible(end)}] if end else []
+    return {"k": "text", "c": [style], "pieces": head, "rest": rest, "more": more}
 
 
 def spans_of(items: Iterable[Span | str]) -> list[Span]:

@@ -218,32 +218,23 @@ const table = (block, go, root) => {
 const foldable = (block) => {
   const box = el("div", "cs-text")
   const pre = el(block.c.includes("prose") ? "div" : "pre", tones(block))
-  const pieces = block.pieces
-  const limit = block.fold
-  const draw = (whole) => {
-    let left = whole ? Infinity : limit
-    pre.replaceChildren()
-    for (const piece of pieces) {
-      if (left <= 0) break
-      const text = piece.t.slice(0, left)
-      left -= text.length
-      pre.appendChild(el(piece.c === "added" ? "ins" : piece.c === "removed" ? "del" : "span", "", text))
-    }
-  }
-  const total = pieces.reduce((sum, piece) => sum + piece.t.length, 0)
+  const marks = { added: "ins", removed: "del" }
+  const draw = (pieces) => pre.replaceChildren(...pieces.map((piece) => el(marks[piece.c] || "span", "", piece.t)))
   box.appendChild(pre)
-  draw(total <= limit)
-  if (total > limit) {
-    const button = el("button", "cs-fold", `Show all (${(total - limit).toLocaleString("en")} more characters)`)
-    button.type = "button"
-    let open = false
-    button.onclick = () => {
-      open = !open
-      draw(open)
-      button.textContent = open ? "Show less" : `Show all (${(total - limit).toLocaleString("en")} more characters)`
-    }
-    box.appendChild(button)
+  draw(block.pieces)
+  if (!block.more) return box
+  const closed = `Show all (${block.more.toLocaleString("en")} more characters)`
+  const button = el("button", "cs-fold", closed)
+  button.type = "button"
+  let open = false
+  button.onclick = () => {
+    open = !open
+    draw(open ? [...block.pieces, ...block.rest] : block.pieces)
+    button.textContent = open ? "Show less" : closed
+    button.setAttribute("aria-expanded", String(open))
   }
+  button.setAttribute("aria-expanded", "false")
+  box.appendChild(button)
   return box
 }
 

@@ -47,8 +47,15 @@ def test_a_sheet_is_plain_json_that_reads_back_the_same() -> None:
     assert json.loads(json.dumps(made)) == made
 
 
-def test_long_text_folds_at_the_setting() -> None:
-    assert blocks.model_text("x")["fold"] == SETTINGS["display"]["fold_characters"] == 1200
+def test_long_text_folds_by_its_own_characters_and_loses_none() -> None:
+    limit = SETTINGS["display"]["fold_characters"]
+    assert limit == 1200
+    short = blocks.model_text("x" * limit)
+    assert (short["more"], short["rest"]) == (0, [])
+    long = blocks.marked_text([("same", "\u202e" * 1199), ("added", "🙂🙂🙂"), ("removed", "z")])
+    # 1199 + 1 of the second piece are shown; 2 + 1 are left
+    assert [piece["t"] for piece in long["pieces"]] == ["⟦U+202E⟧" * 1199, "🙂"]
+    assert [(piece["c"], piece["t"]) for piece in long["rest"]] == [("added", "🙂🙂"), ("removed", "z")] and long["more"] == 3
 
 
 def test_a_preview_closes_up_white_space_and_says_that_more_follows() -> None:
