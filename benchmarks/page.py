@@ -1,7 +1,13 @@
-"""The Curation page of a round in a real Chromium: first render, refresh after a brush, reload, and bytes over the WebSocket."""
+"""The Curation page of a round in a real Chromium: first render, refresh after a brush, reload, and bytes over the WebSocket.
+
+    python benchmarks/page.py WORKSPACE ROUND_ID
+"""
 from __future__ import annotations
 
+import argparse
+import json
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -80,3 +86,16 @@ def measure(workspace: Path, round_id: str, home: Path, charts: int = 5) -> dict
             drawn(tab, charts)
         found["received_bytes"] = traffic.received
     return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("workspace", type=Path)
+    parser.add_argument("round_id")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as home:
+        print(json.dumps(measure(arguments.workspace, arguments.round_id, Path(home)), indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -76,8 +76,8 @@ def machine() -> str:
     return f"{model.group(1) if model else platform.processor()}, {os.cpu_count()} cores, Python {platform.python_version()}"
 
 
-def report(found: dict[str, Any]) -> list[tuple[str, str]]:
-    """(figure, value) rows, as printed."""
+def engine_rows(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """(figure, value) rows of the engine."""
     rows = [
         ("machine", machine()), ("pairs", f"{found['pairs']:,} ({found['text_mb']:,.0f} MB of text)"),
         ("bare pass: Parquet read and SHA-256", f"{found['bare_pass_s']:.1f} s wall, {found['bare_pass_cpu_s']:.1f} s CPU"),
@@ -87,10 +87,20 @@ def report(found: dict[str, Any]) -> list[tuple[str, str]]:
         label = {"decide_stored": "decide again, from the stored assessment"}.get(name, name)
         rows.append((label, f"{step.wall_s:.1f} s wall, {step.cpu_s:.1f} s CPU, peak memory {step.peak_mb:,.0f} MB"))
     rows.append(("decide / bare pass", f"{found['ratio_wall']:.1f} times the wall time, {found['ratio_cpu']:.1f} times the CPU time"))
-    for name, label in (("first_render", "Curation page: first render"), ("refresh", "refresh after a brush"), ("reload", "reload, a new session")):
-        if f"{name}_s" in found:
-            rows.append((label, f"{found[f'{name}_s']:.2f} s, {found[f'{name}_bytes'] / 1e3:,.0f} kB over the WebSocket"))
     return rows
+
+
+def page_rows(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """(figure, value) rows of the Curation page, where it was measured."""
+    steps = (("first_render", "Curation page, first render"), ("refresh", "refresh after a brush"), ("reload", "reload, a new session"))
+    return [
+        (label, f"{found[f'{name}_s']:.2f} s, {found[f'{name}_bytes'] / 1e3:,.0f} kB over the WebSocket")
+        for name, label in steps if f"{name}_s" in found
+    ]
+
+
+def show(rows: list[tuple[str, str]]) -> None:
+    print("\n".join(f"{name:<44}{value}" for name, value in rows), flush=True)
 
 
 def main() -> None:
@@ -103,13 +113,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.folder or Path(temporary)
         found = engine(arguments.pairs, folder)
+        show(engine_rows(found))
         if not arguments.no_page:
             from page import measure
 
             found |= measure(folder / "workspace", found["round"], folder / "home")
-        rows = report(found)
-        width = max(len(name) for name, _ in rows)
-        print("\n".join(f"{name:<{width}}  {value}" for name, value in rows))
+        show(page_rows(found))
         if arguments.json:
             plain = {name: asdict(value) | {"output": None} if isinstance(value, Step) else value for name, value in found.items()}
             arguments.json.write_text(json.dumps(plain, indent=1), "utf-8")
