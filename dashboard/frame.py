@@ -131,7 +131,7 @@ def open_round(page: str) -> View:
 
 def _assessed(workspace: Workspace, source: Round, grid: Grid) -> Assessment:
     try:
-        with st.skeleton(height=SETTINGS["dashboard"]["picker_width"]):
+        with st.skeleton():
             return loaders.assessment(workspace, source, grid)
     except CountersignError as error:
         components.headline("broken", "This round cannot be assessed")

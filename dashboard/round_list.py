@@ -138,8 +138,8 @@ def _figure_cells(entry: Entry, known: Mapping[str, float | None]) -> list[dict[
     return [
         blocks.cell(*_kappa(kappa, len(document["judges"])), sort=known["kappa"]),
         blocks.cell(muted("no pairs") if admitted is None else text(words.count(int(admitted))), sort=admitted),
-        blocks.cell(*_fraction(outcomes, "net_gain"), sort=known["net_gain"]),
-        blocks.cell(*_fraction(outcomes, "regression_rate"), sort=known["regressions"]),
+        blocks.cell(*_fraction(outcomes, "net_gain"), sort=known["net_gain"], tone="keep"),
+        blocks.cell(*_fraction(outcomes, "regression_rate"), sort=known["regressions"], tone="keep"),
     ]
 
 
@@ -153,7 +153,8 @@ def _fraction(outcomes: Mapping[str, Any] | None, name: str) -> list[Span]:
     if outcomes is None:
         return [muted("no outcomes")]
     said = holdout_view.signed_fraction(outcomes[name]) if name == "net_gain" else words.fraction(outcomes[name])
-    return [text(said, "keep")]
+    counted, _, rate = said.partition(", ")
+    return [text(f"{counted},", "nowrap"), text(" "), text(rate, "nowrap")]
 
 
 def broken_block(broken: Sequence[BrokenRound]) -> list[Block]:
