@@ -2,7 +2,7 @@
 
 Markdown sinks of Streamlit fetch remote images, so text that is not written in this source never goes into one: not a
 model's text, not a name, not a file name, not an error. It goes through :func:`sheet` (blocks of ``dashboard/blocks.py``,
-drawn with ``textContent``), :func:`plain_text` (``st.text``) or :func:`code` (``st.code`` without a language).
+drawn with ``textContent``) or :func:`code` (``st.code`` without a language).
 ``tests/unit/test_dashboard_sinks.py`` refuses every other sink with an argument that is not a literal, here too.
 
 A page begins with :func:`headline`, the finding in one line; :func:`section` and :func:`state_notice` follow.
@@ -106,11 +106,6 @@ def pager(name: str, pages: int) -> int:
 def _turn(name: str, key: str) -> None:
     page = int(st.session_state[key])
     navigation.set_view(**{name: str(page) if page > 1 else None})
-
-
-def plain_text(value: object) -> None:
-    """Any text, one line or several, without Markdown."""
-    st.text(visible(str(value)))
 
 
 def code(value: str, *, wrap: bool = True, height: int | None = None) -> None:
