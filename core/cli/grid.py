@@ -10,7 +10,7 @@ import typer
 from core.cli import output
 from core.cli.options import DEFAULT_WORKSPACE, JsonOption, WorkspaceOption
 from core.errors import CountersignError
-from core.grid import default_grid, load_grid
+from core.grid import default_grid, load_grid, shipped_grids
 from core.persons.registry import Registry
 from core.rounds.workspace import Workspace
 from core.settings import SETTINGS
@@ -28,12 +28,15 @@ def register(app: typer.Typer) -> None:
 
 
 def list_command(workspace: WorkspaceOption = DEFAULT_WORKSPACE, as_json: JsonOption = False) -> None:
-    """List the accepted grids; the one that ships with the engine is accepted from the start."""
-    accepted, default = AcceptedGrids.of(Workspace.open(workspace)), default_grid()
+    """List the accepted grids; those that ship with the engine are accepted from the start."""
+    accepted, shipped = AcceptedGrids.of(Workspace.open(workspace)), shipped_grids()
     if as_json:
-        output.document({"default": default.digest, "accepted": [entry.as_dict() for entry in accepted.entries.values()]})
+        document = {"default": default_grid().digest, "shipped": list(shipped), "accepted": [entry.as_dict() for entry in accepted.entries.values()]}
+        output.document(document)
         return
-    rows: list[tuple[output.Cell, ...]] = [(default.name, default.version, default.digest[:_SHOWN], default.author, "ships with the engine", "")]
+    rows: list[tuple[output.Cell, ...]] = [
+        (grid.name, grid.version, grid.digest[:_SHOWN], grid.author, "ships with the engine", grid.reason) for grid in shipped.values()
+    ]
     for digest, entry in accepted.entries.items():
         rows.append((*_named(accepted, digest), digest[:_SHOWN], entry.author, ", ".join(entry.accepted_by), entry.reason))
     output.table(("grid", "version", "digest", "author", "accepted by", "reason"), rows, right=("version",))

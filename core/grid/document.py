@@ -19,6 +19,8 @@ from core.errors import GridError, Where
 from core.settings import SETTINGS
 
 DEFAULT_GRID_PATH: Final = Path(__file__).parent / "default_grid_spec.json"
+EARLIER_GRID_PATHS: Final = (Path(__file__).parent / "default_grid_spec_1.json",)
+"""Default grids of earlier releases: published, so never edited, and still accepted everywhere."""
 DEDUP_KEYS: Final = ("prompt_normalized_sha256", "chosen_structural_skeleton_sha256", "joint_transition_pair_sha256")
 """The structural keys that this code computes, in the order pages show them."""
 
@@ -28,11 +30,19 @@ DECIMAL_KEYS: Final = (
 )
 OPTIONAL_KEYS: Final = ("min_net_holdout_gain", "max_collapsed_share")
 """Decimal keys that may be null: off."""
-INTEGER_KEYS: Final = ("structural_dedup_keys", "receipt_decimals")
+EVIDENCE_DECIMAL_KEYS: Final = (
+    "evidence_confidence", "wanted_power", "wanted_effect", "sample_max_defect_rate", "sample_confidence", "look_alpha", "ladder_step",
+)
+EVIDENCE_INTEGER_KEYS: Final = ("planned_looks", "max_contaminated_items")
+INTEGER_KEYS: Final = ("structural_dedup_keys", "receipt_decimals", *EVIDENCE_INTEGER_KEYS)
 NAME_KEYS: Final = ("outcome_run_reducer",)
 NAMES_KEYS: Final = ("enforced_dedup_keys",)
-KEYS: Final = (*DECIMAL_KEYS, *OPTIONAL_KEYS, *INTEGER_KEYS, *NAME_KEYS, *NAMES_KEYS)
-"""All keys of grid schema version 1. Exactly these must be present."""
+_FIRST_KEYS: Final = (*DECIMAL_KEYS, *OPTIONAL_KEYS, "structural_dedup_keys", "receipt_decimals", *NAME_KEYS, *NAMES_KEYS)
+KEYS_BY_SCHEMA: Final = (_FIRST_KEYS, (*_FIRST_KEYS, *EVIDENCE_DECIMAL_KEYS, *EVIDENCE_INTEGER_KEYS))
+"""The keys of each schema version, from 1 on; exactly these must be present. A key that a later version adds is off for a
+grid of an earlier one."""
+KEYS: Final = KEYS_BY_SCHEMA[-1]
+"""All keys of the newest schema version."""
 
 _ENTRY_FIELDS: Final = ("value", "unit", "direction", "bounds", "rationale", "source")
 _TOP_FIELDS: Final = ("grid_schema_version", "name", "version", "author", "reason", "keys")
@@ -70,17 +80,15 @@ class DocumentCheck:
         raise GridError(code, expected=expected, got=got, remedy=remedy, where=Where(self._file, field=field or None))
 
     def document(self, document: Any) -> None:
-        """Return when the document is a grid of schema version 1."""
+        """Return when the document is a grid of a schema version that this engine knows."""
         self._fields(document, _TOP_FIELDS, "", "field")
-        version = document["grid_schema_version"]
-        if version != 1 or isinstance(version, bool):
-            self.refuse("unknown_grid_schema", "grid_schema_version", "1", repr(version), "use an engine that knows this schema")
+        keys = KEYS_BY_SCHEMA[self._schema_version(document["grid_schema_version"]) - 1]
         for field in ("name", "author", "reason"):
             self._text(document[field], field, "write who made this version, and why")
         if self._integer(document["version"], "version") < 1:
             self.refuse("wrong_type", "version", "an integer from 1", repr(document["version"]), "number the version")
-        self._fields(document["keys"], KEYS, "keys", "key")
-        for key in KEYS:
+        self._fields(document["keys"], keys, "keys", "key")
+        for key in keys:
             self._entry(key, document["keys"][key])
         computed = document["keys"]["structural_dedup_keys"]["value"]
         if computed != len(DEDUP_KEYS):
@@ -88,6 +96,12 @@ class DocumentCheck:
                 "dedup_key_count", "structural_dedup_keys.value", f"{len(DEDUP_KEYS)}, the number this code computes", str(computed),
                 "use a grid and an engine of the same version",
             )
+
+    def _schema_version(self, version: Any) -> int:
+        if isinstance(version, bool) or not isinstance(version, int) or not 1 <= version <= len(KEYS_BY_SCHEMA):
+            known = f"a version from 1 to {len(KEYS_BY_SCHEMA)}"
+            self.refuse("unknown_grid_schema", "grid_schema_version", known, repr(version), "use an engine that knows this schema")
+        return version
 
     def _fields(self, document: Any, wanted: Sequence[str], place: str, kind: str) -> None:
         if not isinstance(document, dict):

@@ -17,7 +17,7 @@ from typing import Any
 
 from core.canonical import canonical_bytes, parse_json, sha256_hex
 from core.errors import GridError, Where
-from core.grid.document import DEFAULT_GRID_PATH, KEYS, DocumentCheck, parse_decimal
+from core.grid.document import DEFAULT_GRID_PATH, EARLIER_GRID_PATHS, KEYS, DocumentCheck, parse_decimal
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,10 @@ class GridKey:
 
 @dataclass(frozen=True)
 class Grid:
-    """A frozen, validated grid. Read values through :meth:`fraction`, :meth:`integer`, :meth:`name_of`, :meth:`names`."""
+    """A frozen, validated grid. Read values through :meth:`fraction`, :meth:`integer`, :meth:`name_of`, :meth:`names`.
+
+    A key of a later schema version than the grid's is off: ``in`` tells, and the readers refuse it by name.
+    """
 
     name: str
     version: int
@@ -46,45 +49,57 @@ class Grid:
     digest: str
     canonical: bytes
 
-    def fraction(self, key: str) -> Fraction:
-        """A decimal value as an exact rational. GridError when the key is off (null)."""
-        value = self.keys[key].value
-        if value is None:
+    def __contains__(self, key: object) -> bool:
+        """Whether the key is set: known to the grid's schema version, and not null."""
+        return key in self.keys and self.keys[str(key)].value is not None
+
+    def _value(self, key: str) -> Any:
+        if key not in self:
             raise GridError(
-                "grid_key_off", expected="a value", got="null (the key is off)", remedy="use a grid that sets this key", where=Where(field=key),
+                "grid_key_off", expected="a value", got="none (the key is off in this grid)", remedy="use a grid that sets this key",
+                where=Where(field=key),
             )
-        return parse_decimal(value)
+        return self.keys[key].value
+
+    def fraction(self, key: str) -> Fraction:
+        """A decimal value as an exact rational. GridError ``grid_key_off`` when the key is off."""
+        return parse_decimal(self._value(key))
 
     def optional_fraction(self, key: str) -> Fraction | None:
         """A decimal value as an exact rational, or None when the key is off."""
-        return None if self.keys[key].value is None else self.fraction(key)
+        return self.fraction(key) if key in self else None
 
     def text(self, key: str) -> str:
         """The value as it is written in the grid, for display."""
+        if key not in self:
+            return "off"
         value = self.keys[key].value
-        return "off" if value is None else ", ".join(value) if isinstance(value, tuple) else str(value)
+        return ", ".join(value) if isinstance(value, tuple) else str(value)
 
     def integer(self, key: str) -> int:
-        """An integer value."""
-        return int(self.keys[key].value)
+        """An integer value. GridError when the key is off."""
+        return int(self._value(key))
 
     def name_of(self, key: str) -> str:
-        """A named choice."""
-        return str(self.keys[key].value)
+        """A named choice. GridError when the key is off."""
+        return str(self._value(key))
 
     def names(self, key: str) -> tuple[str, ...]:
-        """A list of names."""
-        return tuple(self.keys[key].value)
+        """A list of names. GridError when the key is off."""
+        return tuple(self._value(key))
 
     def differences(self, other: Grid) -> list[tuple[str, str, str]]:
-        """(key, value here, value in ``other``) for each key whose value differs, in key order."""
-        return [(key, self.text(key), other.text(key)) for key in KEYS if self.keys[key].value != other.keys[key].value]
+        """(key, value here, value in ``other``) for each key whose value differs, in key order; "off" where it is off."""
+        return [(key, self.text(key), other.text(key)) for key in KEYS if self._written(key) != other._written(key)]
+
+    def _written(self, key: str) -> Any:
+        return self.keys[key].value if key in self else None
 
 
 def grid_from_document(document: Any, *, file: str | None = None) -> Grid:
     """Validate a grid document and freeze it. Raises GridError naming the key."""
     DocumentCheck(file).document(document)
-    entries = {key: _entry(key, document["keys"][key]) for key in KEYS}
+    entries = {key: _entry(key, document["keys"][key]) for key in KEYS if key in document["keys"]}
     canonical = canonical_bytes(document)
     return Grid(
         document["name"], document["version"], document["author"], document["reason"], document["grid_schema_version"],
@@ -111,5 +126,12 @@ def load_grid(path: Path) -> Grid:
 
 @lru_cache(maxsize=1)
 def default_grid() -> Grid:
-    """The grid that ships with the engine; accepted in every workspace from the start."""
+    """The newest grid that ships with the engine; accepted in every workspace from the start."""
     return load_grid(DEFAULT_GRID_PATH)
+
+
+@lru_cache(maxsize=1)
+def shipped_grids() -> Mapping[str, Grid]:
+    """Every grid that ships with the engine, by digest: the default grid, and the default grids of earlier releases."""
+    grids = (default_grid(), *(load_grid(path) for path in EARLIER_GRID_PATHS))
+    return MappingProxyType({grid.digest: grid for grid in grids})

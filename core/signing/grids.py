@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from core.canonical import canonical_bytes, parse_json
 from core.errors import DigestMismatch, GridError, GridNotAccepted, IdentityError, ReceiptError, Where
-from core.grid import Grid, default_grid, load_grid
+from core.grid import Grid, load_grid, shipped_grids
 from core.persons.authority import authorised_person
 from core.persons.registry import Registry, same_person
 from core.rounds.workspace import Workspace
@@ -78,7 +78,7 @@ class AcceptedGrids:
 
     def check(self, digest: str, proposers: Iterable[str], registry: Registry) -> None:
         """Return when this grid may decide a round of these proposers. Raises GridNotAccepted ``grid_not_accepted``."""
-        if digest == default_grid().digest:
+        if digest in shipped_grids():
             return
         entry = self.entries.get(digest)
         if entry is None:
@@ -96,8 +96,8 @@ class AcceptedGrids:
 
     def grid(self, digest: str) -> Grid:
         """The grid itself. Raises DigestMismatch when it is not at hand or was changed."""
-        if digest == default_grid().digest:
-            return default_grid()
+        if digest in shipped_grids():
+            return shipped_grids()[digest]
         path = None if self.folder is None else self.folder / f"{digest}.json"
         if path is None or not path.is_file():
             raise DigestMismatch("grid_missing", expected=f"grid {digest}", got="no file of that grid", remedy="hand it over with --grid FILE")
@@ -139,7 +139,7 @@ def accept_grid(workspace: Workspace, grid: Grid, accepted_by: str, registry: Re
 
 def _check_version(accepted: AcceptedGrids, grid: Grid) -> None:
     """A published grid is never edited: one name and version is one digest."""
-    for other in (default_grid(), *(accepted.grid(digest) for digest in accepted.entries)):
+    for other in (*shipped_grids().values(), *(accepted.grid(digest) for digest in accepted.entries)):
         if (slug(other.name), other.version) == (slug(grid.name), grid.version) and other.digest != grid.digest:
             raise GridError(
                 "grid_version_exists", expected=f"a new version number, since {grid.name} version {grid.version} is published with other content",

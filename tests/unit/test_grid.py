@@ -13,10 +13,11 @@ import pytest
 
 from core.canonical import canonical_bytes, sha256_hex
 from core.errors import GridError
-from core.grid import DEDUP_KEYS, DEFAULT_GRID_PATH, KEYS, default_grid, grid_from_document, load_grid, parse_decimal
+from core.grid import DEDUP_KEYS, DEFAULT_GRID_PATH, KEYS, default_grid, grid_from_document, load_grid, parse_decimal, shipped_grids
 
 ORACLES = Path(__file__).parents[1] / "fixtures" / "oracles"
 SHIPPED = json.loads(DEFAULT_GRID_PATH.read_text("utf-8"))
+FIRST = json.loads((DEFAULT_GRID_PATH.parent / "default_grid_spec_1.json").read_text("utf-8"))
 SCHEMA = json.loads((DEFAULT_GRID_PATH.parent / "grid.schema.json").read_text("utf-8"))
 
 
@@ -158,7 +159,9 @@ def test_the_code_must_compute_as_many_keys_as_the_grid_says() -> None:
 
 
 @pytest.mark.parametrize(("change", "code"), [
-    (lambda document: document.update(grid_schema_version=2), "unknown_grid_schema"),
+    (lambda document: document.update(grid_schema_version=3), "unknown_grid_schema"),
+    (lambda document: document.update(grid_schema_version=0), "unknown_grid_schema"),
+    (lambda document: document.update(grid_schema_version=1), "unknown_grid_key"),
     (lambda document: document.update(grid_schema_version=True), "unknown_grid_schema"),
     (lambda document: document.update(version=0), "wrong_type"),
     (lambda document: document.update(version=True), "wrong_type"),
@@ -222,7 +225,11 @@ def test_the_schema_file_describes_the_shipped_grid_and_the_same_keys() -> None:
     validator.check_schema(SCHEMA)
     validator.validate(SHIPPED)
     keys = SCHEMA["properties"]["keys"]
-    assert set(keys["required"]) == set(keys["properties"]) == set(KEYS)
+    later = SCHEMA["then"]["properties"]["keys"]["required"]
+    assert {*keys["required"], *later} == set(keys["properties"]) == set(KEYS) and not set(keys["required"]) & set(later)
+    validator.validate(FIRST)
+    assert not validator.is_valid(FIRST | {"grid_schema_version": 2})
+    assert not validator.is_valid(FIRST | {"keys": FIRST["keys"] | {"look_alpha": SHIPPED["keys"]["look_alpha"]}})
     for key, entry in SHIPPED["keys"].items():
         stated = keys["properties"][key]["properties"]
         assert (stated["unit"]["const"], stated["direction"]["const"]) == (entry["unit"], entry["direction"])
@@ -234,3 +241,30 @@ def test_the_schema_file_describes_the_shipped_grid_and_the_same_keys() -> None:
         assert not validator.is_valid(broken)
         refused(broken)
     assert validator.is_valid(with_entry("min_net_holdout_gain", value="0.01"))
+
+
+# several schema versions
+
+
+def test_the_first_released_grid_stays_what_it_was_and_stays_accepted() -> None:
+    # written down when it was published; a published grid is never edited
+    digest = "724602c18a740d04f59db50ef5df89594a9ff1e4d1f29457ab83a67911e2b93d"
+    assert sha256_hex(canonical_bytes(FIRST)) == digest
+    assert set(shipped_grids()) == {digest, default_grid().digest}
+
+
+def test_a_key_of_a_later_schema_is_off_in_an_earlier_grid() -> None:
+    first = grid_from_document(FIRST)
+    assert "look_alpha" not in first and "look_alpha" in default_grid()
+    assert first.text("look_alpha") == "off" and first.optional_fraction("look_alpha") is None
+    for read in (first.fraction, first.integer, first.name_of, first.names):
+        with pytest.raises(GridError) as caught:
+            read("planned_looks")
+        assert caught.value.code == "grid_key_off"
+
+
+def test_the_second_schema_only_adds_keys_and_differences_name_them() -> None:
+    first = grid_from_document(FIRST)
+    changed_keys = {key for key, _, _ in default_grid().differences(first)}
+    assert changed_keys == set(default_grid().keys) - set(first.keys)
+    assert ("planned_looks", "20", "off") in default_grid().differences(first)
