@@ -32,6 +32,12 @@ def integers(column: Any) -> npt.NDArray[np.int64]:
     return np.asarray(pc.fill_null(column, 0).to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
+def scratch(size: int) -> Flags:
+    """An uninitialised mask out of Arrow's memory pool, which keeps its pages: fresh pages for every mask of a text column
+    would cost as much as filling it."""
+    return np.frombuffer(pa.allocate_buffer(size), dtype=np.bool_)
+
+
 def scattered(rows: npt.NDArray[np.int64], values: Any, length: int) -> Any:
     """A column of ``length`` rows that has ``values[i]`` in row ``rows[i]`` and null elsewhere."""
     places = np.full(length, -1, dtype=np.int64)

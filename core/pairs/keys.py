@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.grid import DEDUP_KEYS
-from core.pairs.columns import Flags, flags, replaced
+from core.pairs.columns import Flags, flags, replaced, scratch
 from core.pairs.normal_forms import END_MARKS, p1, require_text, s1
 
 _HEX_CHARACTERS: Final = len(hashlib.sha256().hexdigest())
@@ -84,9 +84,10 @@ def quoted_forms(texts: Any, form: NormalForm) -> Any:
 def _collapsed(texts: Any) -> pa.Array:
     """Lower case, and every run of white space one space: right for plain texts (at the ends, a run may leave none)."""
     data, offsets = _buffers(pc.ascii_lower(texts))
-    space = data <= _SPACE
+    space = np.less_equal(data, _SPACE, out=scratch(len(data)))
     # a space after a space goes; if the one before it ends the text before, ascii_trim would remove both anyway
-    gone = np.zeros(len(data), dtype=np.bool_)
+    gone = scratch(len(data))
+    gone[:1] = False
     np.logical_and(space[1:], space[:-1], out=gone[1:])
     offsets = (offsets - np.searchsorted(np.flatnonzero(gone), offsets)).astype(np.int32)
     kept = data[np.logical_not(gone, out=gone)]
@@ -105,9 +106,10 @@ def _buffers(texts: Any) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
 def _rows_with(texts: Any, *marks: np.uint8) -> Flags:
     """Rows of a string column that hold one of these ASCII characters."""
     data, offsets = _buffers(texts)
-    hit = np.zeros(len(data), dtype=np.bool_)
+    hit, same = scratch(len(data)), scratch(len(data))
+    hit[:] = False
     for mark in marks:
-        hit |= data == mark
+        np.logical_or(hit, np.equal(data, mark, out=same), out=hit)
     found = np.zeros(len(texts), dtype=np.bool_)
     found[np.searchsorted(offsets, np.flatnonzero(hit), side="right") - 1] = True
     return found
