@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import rfc8785
@@ -172,6 +173,17 @@ def test_batches_of_another_size_give_the_same_bytes(tmp_path: Path, monkeypatch
         written.append((folder / "scored.parquet").read_bytes())
     assert written[0] == written[1] == written[2]
     assert pq.ParquetFile(tmp_path / "9" / "scored.parquet").metadata.row_group(0).num_rows == 10
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_the_number_of_threads_does_not_matter(tmp_path: Path, threads: int) -> None:
+    before, expected = pa.cpu_count(), curate(Pairs(rows_of_all_kinds(), size=5), None, GATES)
+    pa.set_cpu_count(threads)
+    try:
+        found = curate(Pairs(rows_of_all_kinds(), size=5), tmp_path, GATES)
+    finally:
+        pa.set_cpu_count(before)
+    assert (found.as_dict(), found.admitted_pair_ids) == (expected.as_dict(), expected.admitted_pair_ids)
 
 
 def test_the_same_without_a_destination(tmp_path: Path) -> None:

@@ -20,6 +20,8 @@ COLUMN = st.lists(PROSE.map("".join) | PROSE.map(" ".join) | TEXTS, min_size=1, 
 
 @settings(max_examples=500)
 @given(COLUMN)
+@example([""])
+@example(["", ""])
 @example(["", " ", ".", " . ", "a ", " b", "", "...", "a .", "\n", "x"])
 @example(["0123456789abcdef0123456789abcdef", "A-" * 40, "2026-11-29 10:30", "1. x", "+ y", "a](b"])
 @example(["\u00e9 e", "e\u0301", "\x01", "\x7f a", "\\", '"', '\\"'])
