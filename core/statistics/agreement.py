@@ -6,26 +6,39 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from core.statistics.inputs import counts_of
 from core.statistics.ratio import Ratio, counted_ratio
 
 NO_RECORDS = "no calibration records"
 ONE_CLASS = "one class: judge and verifier say the same single thing about every case"
 NO_FAILURES = "the verifier failed nothing"
 NO_APPROVALS = "the judge approved nothing"
+NO_PASSES = "the verifier passed nothing"
+NO_REJECTIONS = "the judge rejected nothing"
+NO_POSITIVES = "nothing was approved and nothing passed"
+ONE_VERIFIER_CLASS = "the verifier says the same about every case"
 
 
 @dataclass(frozen=True, slots=True)
 class Confusion:
-    """A 2x2 table of counts, all >= 0."""
+    """A 2x2 table of counts, all integers >= 0. Raises RoundError (``invalid_count``) for anything else."""
 
     tp: int
     fp: int
     fn: int
     tn: int
 
+    def __post_init__(self) -> None:
+        counts_of(tp=self.tp, fp=self.fp, fn=self.fn, tn=self.tn)
+
     @property
     def n(self) -> int:
         return self.tp + self.fp + self.fn + self.tn
+
+    @property
+    def cells(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Rows: judge approved, rejected; columns: verifier passed, failed."""
+        return (self.tp, self.fp), (self.fn, self.tn)
 
 
 def cohen_kappa(table: Confusion) -> Ratio:
@@ -63,3 +76,46 @@ def false_discovery_rate(table: Confusion) -> Ratio:
 def prevalence(table: Confusion) -> Ratio:
     """Share of cases that the verifier passes: (tp + fn) / n. Undefined without records."""
     return counted_ratio(table.tp + table.fn, table.n, undefined=NO_RECORDS)
+
+
+def false_negative_rate(table: Confusion) -> Ratio:
+    """Rejections of answers that pass: fn / (tp + fn). Undefined when the verifier passed nothing."""
+    return counted_ratio(table.fn, table.tp + table.fn, undefined=NO_PASSES if table.n else NO_RECORDS)
+
+
+def recall(table: Confusion) -> Ratio:
+    """Approvals of answers that pass (sensitivity): tp / (tp + fn). Undefined when the verifier passed nothing."""
+    return counted_ratio(table.tp, table.tp + table.fn, undefined=NO_PASSES if table.n else NO_RECORDS)
+
+
+def specificity(table: Confusion) -> Ratio:
+    """Rejections of answers that fail: tn / (fp + tn). Undefined when the verifier failed nothing."""
+    return counted_ratio(table.tn, table.fp + table.tn, undefined=NO_FAILURES if table.n else NO_RECORDS)
+
+
+def precision(table: Confusion) -> Ratio:
+    """Approvals that pass: tp / (tp + fp). Undefined when the judge approved nothing."""
+    return counted_ratio(table.tp, table.tp + table.fp, undefined=NO_APPROVALS if table.n else NO_RECORDS)
+
+
+def negative_predictive_value(table: Confusion) -> Ratio:
+    """Rejections that fail: tn / (fn + tn). Undefined when the judge rejected nothing."""
+    return counted_ratio(table.tn, table.fn + table.tn, undefined=NO_REJECTIONS if table.n else NO_RECORDS)
+
+
+def f1_score(table: Confusion) -> Ratio:
+    """Harmonic mean of precision and recall: 2 tp / (2 tp + fp + fn). Undefined when nothing was approved and nothing passed."""
+    return counted_ratio(2 * table.tp, 2 * table.tp + table.fp + table.fn, undefined=NO_POSITIVES if table.n else NO_RECORDS)
+
+
+def balanced_accuracy(table: Confusion) -> Ratio:
+    """Mean of recall and specificity. Undefined when the verifier knows one class only."""
+    passed, failed = table.tp + table.fn, table.fp + table.tn
+    return counted_ratio(
+        table.tp * failed + table.tn * passed, 2 * passed * failed, undefined=ONE_VERIFIER_CLASS if table.n else NO_RECORDS,
+    )
+
+
+def false_positives_over_all(table: Confusion) -> Ratio:
+    """False-positive approvals over all cases: fp / n. Small wherever failures are rare, so never a substitute for fp / (fp + tn)."""
+    return counted_ratio(table.fp, table.n, undefined=NO_RECORDS)
