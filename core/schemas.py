@@ -50,6 +50,11 @@ OUTCOMES: Final = _schema(
     {"passed": _BOOL, "slice": _TEXT, "cluster": _TEXT, "response": _TEXT, "extra": _TEXT},
 )
 SANITY: Final = _schema({"id": _TEXT, "passed": _BOOL}, {"prompt": _TEXT, "response": _TEXT, "extra": _TEXT})
+BEHAVIOURS: Final = _schema(
+    {"behaviour": _TEXT, "version": _TEXT, "test_version": _TEXT, "item_id": _TEXT, "run": _INT},
+    {"passed": _BOOL, "judge_id": _TEXT, "extra": _TEXT},
+)
+"""Outcomes of named behaviours over model versions. ``passed`` is null where nothing was graded, ``judge_id`` where a program graded."""
 QUARANTINE: Final = _schema(
     {"part": _TEXT, "file": _TEXT, "line": _INT, "field": _TEXT, "code": _TEXT, "expected": _TEXT, "raw": _TEXT}, {},
 )

@@ -73,7 +73,7 @@ def clustered_mean(
     """
     sample, level = values if isinstance(values, Lattice) else lattice_of(values), level_of(confidence)
     n = equal_lengths(values=sample.n, clusters=len(clusters))
-    mean, codes, groups = sample.mean, *_coded(clusters)
+    mean, codes, groups = sample.mean, *cluster_codes(clusters)
     if groups == 1:
         nothing = no_interval(level, CLUSTERED_T, NEEDS_TWO_CLUSTERS)
         return ClusteredMean(n, 1, mean, None, None, None, None, None, nothing, NEEDS_TWO_CLUSTERS)
@@ -87,7 +87,7 @@ def clustered_mean(
     )
 
 
-def _coded(clusters: Sequence[Hashable] | NDArray[Any]) -> tuple[NDArray[np.int64], int]:
+def cluster_codes(clusters: Sequence[Hashable] | NDArray[Any]) -> tuple[NDArray[np.int64], int]:
     """Clusters as 0, 1, ... in order of appearance, and how many there are."""
     known: dict[Hashable, int] = {}
     labels = clusters.tolist() if isinstance(clusters, np.ndarray) else clusters

@@ -67,6 +67,11 @@ def _stored(numerators: NDArray[Any], denominator: int) -> Lattice:
     return Lattice(reduced.astype(np.int64 if small else object), denominator // common)
 
 
+def fast_length(points: int) -> int:
+    """The power of two at or above a number of points: Fourier transforms of that length are quick."""
+    return 1 << (points - 1).bit_length()
+
+
 def lattice_of(values: Iterable[Score | bool]) -> Lattice:
     """Values as written: integers, booleans (1 and 0), rationals, decimals as text, doubles as their shortest decimal.
 

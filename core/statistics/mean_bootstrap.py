@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from core.settings import SETTINGS
 from core.statistics.inputs import CONFIDENCE, Level, Score, level_of
-from core.statistics.lattice import Lattice, lattice_of
+from core.statistics.lattice import Lattice, fast_length, lattice_of
 from core.statistics.paired import FlipTable
 from core.statistics.result import Interval, Result, no_interval
 
@@ -107,7 +107,8 @@ def polynomial_power(coefficients: Sequence[int], power: int) -> list[int]:
 def _convolved(shares: NDArray[np.float64], n: int) -> NDArray[np.float64]:
     """The n-fold convolution of a distribution on 0, 1, ..., by its characteristic function."""
     points = n * (len(shares) - 1) + 1
-    mass = np.fft.irfft(np.fft.rfft(shares, points) ** n, points)
+    padded = fast_length(points)
+    mass = np.fft.irfft(np.fft.rfft(shares, padded) ** n, padded)[:points]
     return np.asarray(np.cumsum(np.maximum(mass, 0.0)))
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from core.settings import SETTINGS
 from core.statistics.inputs import Score
-from core.statistics.lattice import Lattice, lattice_of
+from core.statistics.lattice import Lattice, fast_length, lattice_of
 from core.statistics.probability import Probability, counted
 from core.statistics.result import Result
 
@@ -103,7 +103,7 @@ def _share_enumerated(sizes: NDArray[Any], observed: int) -> Fraction:
 def _share_inverted(sizes: NDArray[Any], span: int, observed: int) -> float:
     """The characteristic function of the sum is the product of cos(size t): taken at enough points, its inverse
     transform is the distribution itself."""
-    points = 2 * span + 1
+    points = fast_length(2 * span + 1)
     angle = 2 * np.pi / points * np.arange(points)
     wave = np.ones(points)
     for size, count in zip(*np.unique(sizes, return_counts=True), strict=True):
