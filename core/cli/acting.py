@@ -11,9 +11,9 @@ import typer
 from core.canonical import ErrorMaker
 from core.cli import output
 from core.errors import CountersignError, LedgerError, ReceiptError, SignatureError, Where
+from core.files import write_new
 from core.persons.registry import Registry
 from core.signing.agent import AgentSigner
-from core.signing.files import write_new
 from core.signing.heads import check_place, check_remembered, remember
 from core.signing.keys import FileSigner
 from core.signing.ledger import Ledger, LedgerView

@@ -16,6 +16,7 @@ from typing import Any, Final
 import core
 from core.canonical import canonical_bytes, parse_json
 from core.errors import RoundError, Where, WorkspaceError
+from core.files import locked, replace_file, write_new
 from core.gates.assessment import Assessment, load_or_assess
 from core.grid import default_grid
 from core.persons.person import Role
@@ -27,7 +28,6 @@ from core.rounds.ingest import ingest
 from core.rounds.workspace import Workspace
 from core.schemas import PARTS
 from core.settings import SETTINGS
-from core.signing.files import locked, replace_file, write_new
 from core.signing.keys import FileSigner, make_key_file, slug
 from core.signing.ledger import Ledger
 from core.signing.propose import propose

@@ -16,6 +16,7 @@ from typing import Final, NoReturn
 
 from core.canonical import canonical_bytes, parse_canonical
 from core.errors import IdentityError, ReceiptError, RegistryError, Where
+from core.files import locked, replace_file
 from core.persons.identity import canonical_id, person_key
 from core.persons.person import ROLES, Role
 from core.persons.publickey import PublicKey, parse_openssh
@@ -24,7 +25,6 @@ from core.persons.times import parse_z_time, z_time
 from core.settings import SETTINGS
 from core.signing import schema
 from core.signing.dsse import Signer, parse_envelope, seal
-from core.signing.files import locked, replace_file
 
 REQUEST_TYPE: Final = "application/vnd.countersign.enrolment+json"
 _SCHEMA: Final = schema.record({

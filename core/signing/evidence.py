@@ -12,8 +12,8 @@ from typing import Any
 
 from core.canonical import canonical_digest, sha256_hex
 from core.errors import DigestMismatch, Where
+from core.files import write_new
 from core.settings import SETTINGS
-from core.signing.files import write_new
 from core.signing.statement import ADMITTED_SUBJECT, RECEIPT_SUBJECT, REFUSAL_SUBJECT, Statement
 
 Evidence = Mapping[str, bytes]

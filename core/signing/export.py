@@ -16,11 +16,11 @@ from typing import Any, Final, NoReturn
 
 from core.canonical import canonical_bytes, parse_canonical
 from core.errors import LedgerError, ReceiptError, Where
+from core.files import sync_folder, write_new
 from core.settings import SETTINGS
 from core.signing import schema
 from core.signing.dsse import Envelope
 from core.signing.evidence import Evidence, EvidenceStore
-from core.signing.files import sync_folder, write_new
 from core.signing.keys import slug
 from core.signing.ledger import Head, LedgerEntry, LedgerView, read_receipt
 from core.signing.statement import ADMITTED_SUBJECT, RECEIPT_SUBJECT, REFUSAL_SUBJECT, SIGNED_RECEIPT_FIELDS, Statement

@@ -13,13 +13,13 @@ from typing import Any, Final
 
 from core.canonical import canonical_bytes, parse_json
 from core.errors import DigestMismatch, GridError, GridNotAccepted, IdentityError, ReceiptError, Where
+from core.files import locked, replace_file, write_new
 from core.grid import Grid, load_grid, shipped_grids
 from core.persons.authority import authorised_person
 from core.persons.registry import Registry, same_person
 from core.rounds.workspace import Workspace
 from core.settings import SETTINGS
 from core.signing import schema
-from core.signing.files import locked, replace_file, write_new
 from core.signing.keys import slug
 from core.signing.ledger import Ledger
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from core.canonical import canonical_bytes, parse_canonical, sha256_hex
 from core.errors import ReceiptError
+from core.files import replace_file
 from core.settings import SETTINGS
-from core.signing.files import replace_file
 from core.signing.ledger import Head, LedgerView
 
 

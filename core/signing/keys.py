@@ -16,10 +16,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PrivateFormat, load_ssh_private_key
 
 from core.errors import SignatureError, Where
+from core.files import write_new
 from core.persons.publickey import PublicKey, public_key
 from core.settings import SETTINGS
 from core.signing.dsse import Signature
-from core.signing.files import write_new
 
 _SETTINGS: Final = SETTINGS["signing"]
 _NOT_SLUG: Final = re.compile(r"[^a-z0-9]+")

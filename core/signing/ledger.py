@@ -29,10 +29,10 @@ from typing import Any, Final, NoReturn
 
 from core.canonical import canonical_bytes, parse_canonical
 from core.errors import LedgerError, LedgerFormatError, ReceiptError, Where
+from core.files import locked, replace_file, sync_folder
 from core.settings import SETTINGS
 from core.signing import schema
 from core.signing.dsse import Envelope, parse_envelope
-from core.signing.files import locked, replace_file, sync_folder
 from core.signing.merkle import roots
 from core.signing.statement import PAYLOAD_TYPE, Statement, parse_statement
 

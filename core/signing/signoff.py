@@ -17,6 +17,7 @@ from typing import Any, Literal, NoReturn
 
 from core.canonical import sha256_hex
 from core.errors import EngineRefusal, IdentityError, LedgerError, ReceiptError, Where
+from core.files import locked, sync_folder, write_new
 from core.gates.assessment import Assessment
 from core.gates.receipt import Decision, decide
 from core.literals import code_digest
@@ -32,7 +33,6 @@ from core.settings import SETTINGS
 from core.signing.admission import Rules, admit, check_independent, check_open, check_proposed, check_statement, check_undecided, status_of
 from core.signing.dsse import Envelope, Signer, seal
 from core.signing.evidence import Evidence, EvidenceStore, check_evidence, named_evidence
-from core.signing.files import locked, sync_folder, write_new
 from core.signing.grids import AcceptedGrids
 from core.signing.ledger import Ledger, LedgerEntry, LedgerView, read_receipt
 from core.signing.propose import common_members, round_members
