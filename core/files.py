@@ -1,6 +1,7 @@
 """Writing small files so that a crash leaves the old state or the new one, never half of either. Local POSIX file systems."""
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import tempfile
@@ -55,6 +56,26 @@ def replace_file(path: Path, data: bytes) -> None:
     finally:
         os.close(descriptor)
     sync_folder(path.parent)
+
+
+def append_line(path: Path, line: bytes, *, torn: int = 0) -> None:
+    """Append one whole line (its line feed included) in one write, then fsync. ``torn``: bytes of a cut line at the end of the
+    file, which go first. A short write is taken back. Raises OSError; the caller holds the lock."""
+    new = not path.exists()
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    descriptor = os.open(path, flags, SETTINGS["storage"]["shared_file_mode"])
+    try:
+        whole = os.fstat(descriptor).st_size - torn
+        if torn:
+            os.ftruncate(descriptor, whole)
+        if os.write(descriptor, line) != len(line):
+            os.ftruncate(descriptor, whole)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    if new:
+        sync_folder(path.parent)
 
 
 @contextmanager

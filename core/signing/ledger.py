@@ -18,7 +18,6 @@ file systems only: on a network share neither flock nor rename gives these guara
 """
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -29,7 +28,7 @@ from typing import Any, Final, NoReturn
 
 from core.canonical import canonical_bytes, parse_canonical
 from core.errors import LedgerError, LedgerFormatError, ReceiptError, Where
-from core.files import locked, replace_file, sync_folder
+from core.files import append_line, locked, replace_file
 from core.settings import SETTINGS
 from core.signing import schema
 from core.signing.dsse import Envelope, parse_envelope
@@ -198,7 +197,7 @@ class Ledger:
             entry = LedgerEntry(view.size, *receipt)
             grown = LedgerView(str(entry.statement.predicate["ledger"]["origin"]), (*view.entries, entry))
             try:
-                self._write_line(entry.line + NEW_LINE, view.torn)
+                append_line(self.file, entry.line + NEW_LINE, torn=view.torn)
                 self._write_head(grown)
             except OSError as problem:
                 raise LedgerError(
@@ -229,23 +228,6 @@ class Ledger:
             raise LedgerFormatError(
                 "broken_head", expected=problem.expected, got=problem.got, remedy="restore the head file from a copy", where=where,
             ) from problem
-
-    def _write_line(self, data: bytes, torn: int) -> None:
-        new = not self.file.exists()
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        descriptor = os.open(self.file, flags, SETTINGS["storage"]["shared_file_mode"])
-        try:
-            whole = os.fstat(descriptor).st_size - torn
-            if torn:
-                os.ftruncate(descriptor, whole)
-            if os.write(descriptor, data) != len(data):
-                os.ftruncate(descriptor, whole)
-                _broken("ledger_unwritable", "room for one more line", "a full disk", "free some space; nothing was recorded")
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        if new:
-            sync_folder(self.file.parent)
 
     def _write_head(self, view: LedgerView) -> None:
         replace_file(self.head_file, canonical_bytes(view.head.as_dict()))

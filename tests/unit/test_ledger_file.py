@@ -202,7 +202,7 @@ def test_a_symbolic_link_is_not_followed_for_writing(c: Court, tmp_path: Path) -
 def test_a_short_write_is_taken_back(c: Court, monkeypatch: pytest.MonkeyPatch) -> None:
     before, real = c.ledger.file.read_bytes(), os.write
     statement = registration(c.ledger.read(), c.registry, c.eva.id, "h1")
-    monkeypatch.setattr("core.signing.ledger.os.write", lambda descriptor, data: real(descriptor, data[:-5]))
+    monkeypatch.setattr("core.files.os.write", lambda descriptor, data: real(descriptor, data[:-5]))
     assert code_of(lambda: append(c.ledger, statement, c.eva, c.rules)) == "ledger_unwritable"
     monkeypatch.undo()
     assert c.ledger.file.read_bytes() == before
