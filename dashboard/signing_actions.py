@@ -22,7 +22,7 @@ from dashboard import session, signing_rules, words
 
 PERSON, PASSPHRASE, UPLOAD, WAY = "signing_as", "passphrase", "signed_receipt", "sign_with"
 """Keys of the widgets; decision and comment have one for each round."""
-_MEMORY: Final = "sign_off"
+_MEMORY, _SEEN = "sign_off", "side_bar_said"
 CHOICES: Final[dict[str, Choice]] = {"Approve": "approve", "Reject": "reject"}
 
 
@@ -59,6 +59,15 @@ def remember(round_digest: str, kept: Memory) -> None:
 def choose_person() -> None:
     """Callback: who signs, here and in the side bar alike."""
     session.choose_person(st.session_state[PERSON])
+
+
+def follow_side_bar(person: str | None, people: list[str]) -> None:
+    """Take over who sits there when the side bar names somebody else than before.
+
+    The page keeps its own choice: a click that reaches the server before the side bar was drawn anew would undo it otherwise."""
+    if person is not None and person != st.session_state.get(_SEEN):
+        st.session_state[PERSON] = person if person in people else None
+    st.session_state[_SEEN] = person
 
 
 def prepare_clicked(workspace: Workspace, source: Round, computed: Assessment, person: str, choice: Choice) -> None:

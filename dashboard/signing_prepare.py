@@ -150,13 +150,12 @@ def _person(view: View) -> str | None:
     """The choice of who signs, among the reviewers of the registry. It decides nothing: the key does."""
     assert view.desk.registry is not None
     people = [person.id for person in signing_rules.reviewers(view.desk.registry)]
-    st.session_state[signing_actions.PERSON] = view.person if view.person in people else None
-    st.selectbox(
+    signing_actions.follow_side_bar(view.person, people)
+    return st.selectbox(
         "You are signing as", people, key=signing_actions.PERSON, index=None, placeholder="Choose a reviewer of the registry",
-        format_func=components.selectable, on_change=signing_actions.choose_person,
+        format_func=components.selectable, on_change=signing_actions.choose_person, persist_state="session",
         help="The choice decides nothing: the signature needs this person's own key.",
     )
-    return view.person if view.person in people else None
 
 
 def _distinct(view: View, person: str | None) -> list[Span]:

@@ -82,10 +82,10 @@ def _prepared(view: View, ledger: LedgerView, registry: Registry) -> Prepared | 
 
 def _another_reviewer(view: View, prepared: Prepared) -> CountersignError | None:
     """A statement is signed by whom it names: when somebody else says to sit here, it is not offered to them."""
-    if view.person == prepared.reviewer:
+    if view.person is None or view.person == prepared.reviewer:
         return None
     return LedgerError(
-        "another_person", expected=f"{prepared.reviewer}, whom the prepared statement names, to sit here", got=view.person or "nobody identified",
+        "another_person", expected=f"{prepared.reviewer}, whom the prepared statement names, to sit here", got=view.person,
         remedy="prepare the statement again as the person who signs",
     )
 

@@ -1,0 +1,129 @@
+"""The whole way in a real browser: from the rounds list through every page to a signature, a downloaded receipt, and its
+verification by the command line. One demo workspace, started as the README says."""
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+from support_browser import PATIENCE_MS, ROOT, Tab, chromium, free_port, prepare, serving
+
+from core.rounds.workspace import Workspace
+from core.signing.ledger import Ledger, LedgerEntry
+from dashboard import navigation
+
+pytestmark = pytest.mark.browser
+REVIEWER = "worker-verifier-02"
+PAGES = {"judges": "1 of 2 judges may feed synthetic pairs", "curation": "377 of 576 pairs", "rejected": "179", "holdout": "+20 of 504"}
+"""Each page of evidence about ifeval-4o, and figures that it must show (issue 3, Deliver 5)."""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("demo")
+
+
+@pytest.fixture(scope="module")
+def address(place: Path) -> Iterator[str]:
+    port = free_port()
+    command = [sys.executable, "-m", "core.cli.main", "demo", "--no-browser", "--port", str(port), "--workspace", str(place / "workspace")]
+    with serving(command, port, place / "home") as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as running:
+        yield running
+
+
+def decisions(place: Path) -> list[LedgerEntry]:
+    return [entry for entry in Ledger(Workspace(place / "workspace").ledger_file).read().entries if entry.kind == "decision"]
+
+
+def countersign(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "core.cli.main", *arguments, "--workspace", str(place / "workspace")], cwd=ROOT, capture_output=True, text=True,
+        check=False, timeout=120, env={**os.environ, "XDG_STATE_HOME": str(place / "home")},
+    )
+
+
+def type_passphrase(tab: Tab) -> None:
+    """The passphrase of the demo key, as the page repeats it."""
+    shown = tab.page.locator(".st-key-sheet-demo-passphrase .cs-mono").inner_text()
+    tab.page.locator(".st-key-passphrase input").fill(shown)
+
+
+def test_from_the_rounds_list_to_a_receipt_that_verifies(browser: Browser, address: str, place: Path, tmp_path: Path) -> None:
+    tab = Tab.open(browser, address)
+    page = tab.page
+    tab.go("")
+    tab.headline("5 rounds await a reviewer")
+    page.locator(".st-key-sheet-section-all").get_by_role("link", name="ifeval-4o", exact=True).click()
+    tab.headline("Promote, awaiting reviewer")
+    for key, words in PAGES.items():
+        tab.choose(navigation.BY_KEY[key].title)
+        expect(page.locator("[data-testid=stMain]")).to_contain_text(words, timeout=PATIENCE_MS)
+        expect(page.locator(".st-key-sheet-status")).to_contain_text("377 admitted")
+    tab.choose("Sign-off")
+    tab.headline("ifeval-4o awaits a reviewer's decision")
+    expect(page.locator(".st-key-sheet-section-opened")).not_to_contain_text("not opened")
+    prepare(tab, REVIEWER, "Approve", "Read every page; 20 of 20 regressions opened.")
+    expect(page.locator(".st-key-sheet-countdown")).to_contain_text("left to sign")
+    expect(page.locator(".st-key-sheet-section-words")).to_contain_text("gpt-4o-2024-08-06 replaces the baseline gpt-4o-mini-2024-07-18.")
+    shown = page.locator("[data-testid=stCode] code").first.inner_text()
+    type_passphrase(tab)
+    page.locator(".st-key-sign button").click()
+    tab.headline(f"ifeval-4o was approved by {REVIEWER}")
+    tab.settle()
+    expect(page.locator("[class*=st-key-sheet-section-verification]")).to_contain_text("APPROVED Verified and recomputed", use_inner_text=True)
+    (entry,) = decisions(place)
+    assert entry.statement.payload.decode() == shown
+    assert entry.statement.predicate["comment"] == "Read every page; 20 of 20 regressions opened."
+
+    with page.expect_download() as waiting:
+        page.locator("[class*=st-key-export-] button").click()
+    receipt = tmp_path / waiting.value.suggested_filename
+    assert receipt.name == f"ifeval-4o-approve-{entry.digest[:12]}.zip"
+    waiting.value.save_as(receipt)
+    verified = countersign(place, "verify", str(receipt))
+    assert verified.returncode == 0, verified.stderr
+    assert verified.stdout.splitlines()[-1] == "APPROVED"
+    data = receipt.read_bytes()
+    receipt.write_bytes(data[:len(data) // 2] + bytes([data[len(data) // 2] ^ 1]) + data[len(data) // 2 + 1:])
+    flipped = countersign(place, "verify", str(receipt))
+    assert flipped.returncode not in (0, 3) and "APPROVED" not in flipped.stdout
+
+    tab.choose("Ledger")
+    tab.headline("6 entries on record, 1 decision among them")
+    page.locator(".st-key-sheet-section-chain").get_by_role("link", name="5", exact=True).click()
+    tab.headline("Entry 5 of 6")
+    tab.settle()
+    expect(page.locator(".st-key-sheet-section-entry-5-signature")).to_contain_text("The signature holds")
+    page.reload()
+    tab.headline("Entry 5 of 6")                                               # the view is in the address
+    assert tab.foreign == []
+    assert tab.complaints == []
+    page.close()
+
+
+def test_a_real_double_click_signs_once(browser: Browser, address: str, place: Path) -> None:
+    tab = Tab.open(browser, address)
+    tab.go("")
+    before = len(decisions(place))
+    tab.page.locator(".st-key-sheet-section-all").get_by_role("link", name="worked-example", exact=True).click()
+    tab.headline("Promote")
+    tab.choose("Sign-off")
+    prepare(tab, REVIEWER, "Reject", "five items prove nothing")
+    type_passphrase(tab)
+    tab.page.locator(".st-key-sign button").dblclick()
+    tab.headline(f"worked-example was rejected by {REVIEWER}")
+    tab.settle()
+    assert len(decisions(place)) == before + 1
+    expect(tab.page.locator("[class*=st-key-sheet-error]")).to_have_count(0)
+    assert tab.complaints == [] and tab.foreign == []
+    tab.page.close()
