@@ -1,8 +1,8 @@
 """Verdicts in two orders against gold labels, and what a missing answer counts as.
 
 ``excluded``: cases without an answer are left out and counted; what every page of ours does. ``counted_wrong``: a missing
-answer is a wrong one. That is a convention of published tables (LLMBar), kept here to reproduce them. No gate uses it:
-there a missing verdict closes the gate.
+answer is a wrong one. That is a convention of published figures (LLMBar), kept here to reproduce them, and "wrong" means
+something else in each of them; every function says what. No gate uses it: there a missing verdict closes the gate.
 """
 from __future__ import annotations
 
@@ -13,16 +13,21 @@ from typing import Literal
 
 from core.errors import RoundError
 from core.statistics.agreement import NO_RECORDS, Confusion, cohen_kappa
+from core.statistics.class_table import class_kappa, class_table
 from core.statistics.inputs import booleans_of, equal_lengths
 from core.statistics.ratio import Ratio, counted_ratio
 from core.statistics.result import Result
 
 MissingAnswer = Literal["excluded", "counted_wrong"]
 Answers = Sequence[Hashable | None]
+_NO_ANSWER = ("no answer",)
+"""A class that no label equals: labels are texts or numbers."""
 
 
 def confusion_of_answers(approved: Sequence[bool | None], passed: Sequence[bool], missing: MissingAnswer = "excluded") -> tuple[Confusion, int]:
-    """The 2x2 table of a judge's answers, and how many were missing. ``counted_wrong`` puts them into fn (passed) or fp (failed).
+    """The 2x2 table of a judge's answers, and how many were missing.
+
+    ``counted_wrong`` puts a missing one where a wrong one would be: fn (passed) or fp (failed).
 
     Raises RoundError: ``lengths_differ``, ``missing_verdict`` (no label), ``non_boolean_verdict``.
     """
@@ -35,6 +40,18 @@ def confusion_of_answers(approved: Sequence[bool | None], passed: Sequence[bool]
     wrong = (counts[None, True], counts[None, False]) if missing == "counted_wrong" else (0, 0)
     table = Confusion(counts[True, True], counts[True, False] + wrong[1], counts[False, True] + wrong[0], counts[False, False])
     return table, counts[None, True] + counts[None, False]
+
+
+def answer_kappa(answers: Answers, labels: Sequence[Hashable], missing: MissingAnswer = "excluded") -> tuple[Ratio, int]:
+    """Kappa of a judge's answers against the labels, and how many answers were missing.
+
+    ``counted_wrong``: no answer is a class of its own, which no label ever is. Raises RoundError ``lengths_differ``.
+    """
+    equal_lengths(answers=len(answers), labels=len(labels))
+    lost = sum(answer is None for answer in answers)
+    cases = [(answer, label) for answer, label in zip(answers, labels, strict=True) if missing == "counted_wrong" or answer is not None]
+    table = class_table([_NO_ANSWER if answer is None else answer for answer, _ in cases], [label for _, label in cases])
+    return class_kappa(table), lost
 
 
 @dataclass(frozen=True, slots=True)
