@@ -18,11 +18,14 @@ from core.gates.assessment import Assessment, headline, load_or_assess
 from core.gates.receipt import PROMOTE_AWAITING, Decision, decide
 from core.grid import Grid, default_grid, load_grid
 from core.persons.identity import person_key
+from core.persons.registry import Registry
 from core.rounds.folder import ROUND_FILE, Round
 from core.rounds.ingest import load_bundle
 from core.rounds.readers import json_list
 from core.rounds.workspace import Workspace
 from core.schemas import REASONS
+from core.signing.admission import Rules, sound_status
+from core.signing.grids import AcceptedGrids
 from core.signing.ledger import Ledger
 from core.signing.status import State, round_status
 
@@ -107,8 +110,13 @@ def decide_command(
 
 
 def _approved(place: Workspace, opened: Round) -> bool:
-    """Whether the workspace's ledger closed this round with an approval. A loose round has no ledger, so it is not."""
-    return round_status(Ledger(place.ledger_file).read(), opened.digest).state is State.APPROVED
+    """Whether the workspace's ledger closed this round with approvals that hold under its registry and accepted grids. A
+    loose round has no ledger, and nothing holds without a registry: then it is not."""
+    view = Ledger(place.ledger_file).read()
+    if round_status(view, opened.digest).proposal is None or not place.registry_file.is_file():
+        return False
+    rules = Rules(Registry.load(place.registry_file), AcceptedGrids.of(place), datetime.now(UTC))
+    return sound_status(view, opened.digest, rules).state is State.APPROVED
 
 
 def _canonical(decision: Decision | None) -> bytes:

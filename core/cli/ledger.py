@@ -14,10 +14,9 @@ from core.cli.options import DEFAULT_WORKSPACE, JsonOption, WorkspaceOption
 from core.cli.sign import print_receipt
 from core.errors import CountersignError, LedgerError
 from core.persons.registry import Registry
-from core.persons.times import parse_z_time
 from core.rounds.workspace import Workspace
 from core.settings import SETTINGS
-from core.signing.admission import check_person, check_signature
+from core.signing.admission import check_entry
 from core.signing.evidence import EvidenceStore
 from core.signing.export import make_export, write_folder
 from core.signing.heads import check_place, check_remembered
@@ -113,11 +112,8 @@ def check_command(
 
 def _problem(entry: LedgerEntry, registry: Registry) -> CountersignError | None:
     """Why an entry does not hold under this registry, at its time of issue and place."""
-    issued = parse_z_time(entry.statement.predicate["issuedAt"])
-    assert issued is not None  # the schema took it
     try:
-        person = check_person(entry.statement, registry, at=issued, index=entry.index)
-        check_signature(entry.envelope, person, registry, at=issued, index=entry.index)
+        check_entry(entry, registry)
     except CountersignError as problem:
         return problem
     return None

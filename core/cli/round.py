@@ -9,6 +9,7 @@ from core.cli import output
 from core.cli.ingest import print_notes
 from core.cli.options import DEFAULT_WORKSPACE, JsonOption, RoundArgument, WorkspaceOption
 from core.rounds.folder import Round
+from core.rounds.form import check_form
 from core.rounds.inspection import extra_columns, mixed_script_prompts
 from core.rounds.manifest import Model, RoundManifest
 from core.rounds.notes import named, round_notes
@@ -130,6 +131,7 @@ def check_command(selector: RoundArgument, workspace: WorkspaceOption = DEFAULT_
     source = Workspace.open(workspace).round(selector)
     with output.progress(quiet=as_json) as progress:
         source.verify_files(lambda done, total: progress("files", done, total))
+    check_form(source)
     notes, extra, mixed = round_notes(source), extra_columns(source), mixed_script_prompts(source)
     if as_json:
         output.document({

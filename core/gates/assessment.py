@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from core.canonical import canonical_bytes, file_digest, parse_canonical
-from core.errors import RoundError, Where
+from core.errors import DigestMismatch, RoundError, Where
 from core.gates.calibration import JudgeCalibration, RubricJudgeCalibrationGate, gates_for_pairs
 from core.gates.checks import Check
 from core.gates.curation import ADMITTED_FILE, SCORED_FILE, Curation, IterativeRpoPairCurator
@@ -30,6 +30,7 @@ from core.gates.receipt import PROMOTE_AWAITING, REFUSE, receipt_number, refusal
 from core.grid import Grid
 from core.literals import LiteralGateResult, Violation, code_digest, run_literal_gate
 from core.rounds.folder import Round
+from core.rounds.form import check_form
 from core.rounds.workspace import Workspace
 from core.schemas import PARTS, REASONS
 from core.version import ENGINE_VERSION
@@ -100,6 +101,17 @@ class Assessment:
         path = self.folder / ADMITTED_FILE
         return path.read_bytes() if path.is_file() else canonical_bytes([])
 
+    def verify_files(self) -> None:
+        """The files beside assessment.json are those that it names. Raises DigestMismatch ``assessment_changed``."""
+        for name, digest in self.document["files"].items():
+            path = self.folder / name
+            found = file_digest(path) if path.is_file() else None
+            if found != digest:
+                raise DigestMismatch(
+                    "assessment_changed", expected=f"SHA-256 {digest}", got=found or "no such file",
+                    remedy=f"remove the folder {self.folder.name} of assessments/: it is computed again", where=Where(name),
+                )
+
     @cached_property
     def _admitted_ids(self) -> list[str]:
         return [row["pair_id"] for row in parse_canonical(self.admitted_pairs_bytes(), where=Where(ADMITTED_FILE))]
@@ -129,9 +141,10 @@ def assess(
     """Run the engine over a round and write assessment.json, scored.parquet and admitted_pairs.json to ``destination``.
 
     ``destination``: an existing empty folder. ``literal_gate`` and ``code`` default to those of the running engine;
-    recomputation passes the ones a statement names. Raises RoundError for outcomes that decide nothing
+    recomputation passes the ones a statement names. Raises RoundError for a folder that no ingest wrote, and for outcomes that decide nothing
     (``unknown_item``, ``duplicate_outcome``, ``missing_outcome``) while the lock holds.
     """
+    check_form(source)
     gate = run_literal_gate() if literal_gate is None else literal_gate
     found = _Findings()
     missing = [part for part in PARTS if not source.has(part)]
@@ -266,7 +279,7 @@ def _document(
     blocked = [check for check in checks if check.blocks]
     refusal = None
     if receipt is None:
-        refusal = refusal_record([*found.reasons, *((check.name, check.observed) for check in blocked if check.state == "fails")])
+        refusal = refusal_record([*found.reasons, *(_reason(check) for check in blocked)])
     verdict = REFUSE if refusal is not None or blocked else PROMOTE_AWAITING
     return {
         "schema_version": 1, "engine_version": ENGINE_VERSION, "code_digest": code,
@@ -281,6 +294,13 @@ def _document(
         "sanity": None if found.sanity is None else found.sanity.as_dict(),
         "receipt": receipt, "refusal": refusal, "literal_gate": gate.as_dict(), "notes": _notes(source), "files": {},
     }
+
+
+def _reason(check: Check) -> tuple[str, str]:
+    """Why a check blocks, as a refusal record says it."""
+    if check.state == "undefined" and check.ratio is not None:
+        return "undefined_statistic", f"{check.name.replace('_', ' ')} is undefined: {check.ratio.undefined}"
+    return check.name, check.observed
 
 
 _ORDER: Final = (

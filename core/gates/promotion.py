@@ -147,9 +147,9 @@ class PreRegisteredFlywheelPromoter:
 
     @staticmethod
     def literal_gate(files: int, violations: int) -> Check:
-        """No hard-coded threshold in the engine that ran."""
+        """No hard-coded threshold in the engine that ran; nothing scanned proves nothing."""
         return fact_check(
-            "literal_gate", violations == 0, observed=f"{violations:,} in {files:,} files", bound="none", page="overview",
+            "literal_gate", files > 0 and violations == 0, observed=f"{violations:,} in {files:,} files", bound="none", page="overview",
             detail="numbers in the source that could steer a decision outside the grid",
             remedy="Run an engine whose source has no hard-coded number (countersign comes clean; a changed copy may not).",
         )

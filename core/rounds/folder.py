@@ -64,11 +64,14 @@ class Round:
         """Whether the proposer supplied this part (it may be empty)."""
         return part in self.manifest.parts
 
-    def table(self, part: str) -> pa.Table:
-        """``judge_records``, ``outcomes``, ``sanity`` or ``quarantine`` whole; without rows where it was not supplied."""
+    def table(self, part: str, columns: Sequence[str] | None = None) -> pa.Table:
+        """``judge_records``, ``outcomes``, ``sanity`` or ``quarantine`` whole, or some of its columns; without rows where it was
+        not supplied."""
         schema = TABLE_SCHEMAS[part]
         name = f"{part}.parquet"
-        return self._read(name, schema) if name in self.manifest.files else schema.empty_table()
+        if name in self.manifest.files:
+            return self._read(name, schema, columns)
+        return schema.empty_table() if columns is None else schema.empty_table().select(list(columns))
 
     def narrow(self, columns: Sequence[str] | None = None) -> pa.Table:
         """PAIRS of core/schemas.py whole (no texts), or some of its columns."""

@@ -104,7 +104,7 @@ def merged_records(table: pa.Table, lines: pa.Array, place: Callable[[str, int],
     for row, key in enumerate(zip(*keys, strict=True)):
         earlier = first.setdefault(key, row)
         if earlier != row:
-            if table.slice(earlier, 1).to_pylist() != table.slice(row, 1).to_pylist():
+            if _said(table, earlier) != _said(table, row):
                 _refuse_conflict(key, place(key[0], lines[earlier].as_py()), place(key[0], lines[row].as_py()))
             repeated.append(row)
     if not repeated:
@@ -114,6 +114,12 @@ def merged_records(table: pa.Table, lines: pa.Array, place: Callable[[str, int],
     places = ", ".join(str(place(keys[0][row], lines[row].as_py())) for row in repeated[:SETTINGS["display"]["named_ids"]])
     note = Note("repeated_record", f"{len(repeated)} judge records repeat an earlier one in all columns and count once ({places})")
     return table.filter(pa.array(keep)), note
+
+
+def _said(table: pa.Table, row: int) -> str:
+    """What a record says in all its columns; NaN is the same as NaN, 0.0 as -0.0."""
+    values: dict[str, Any] = table.slice(row, 1).to_pylist()[0]
+    return repr({name: value + 0.0 if isinstance(value, float) else value for name, value in values.items()})
 
 
 def _refuse_conflict(key: tuple[str, str, bool], first: Where, second: Where) -> None:

@@ -6,7 +6,7 @@ it was not appended before. Then, by kind:
 - a registration is signed by an enrolled person;
 - a proposal is signed by one of the round's proposers, all of whom are enrolled, under an accepted grid, for a round that
   nobody has decided on, and names what was decided earlier about the same thing;
-- a decision is about the proposal in force, by a reviewer who is none of its proposers and has not decided the round
+- a decision is about the proposal in force, whose own signature holds, by a reviewer who is none of its proposers and has not decided the round
   before, while the round is open.
 
 A signature is checked last, by a key of the very person whom the statement names. Every refusal happens before anything
@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NoReturn
 
-from core.errors import IdentityError, LedgerError
+from core.errors import CountersignError, IdentityError, LedgerError
 from core.persons.authority import authorised_key, authorised_person
 from core.persons.identity import canonical_id
 from core.persons.person import Person
 from core.persons.registry import Registry, same_person, self_review
-from core.persons.times import z_time
+from core.persons.times import parse_z_time, z_time
 from core.signing.dsse import Envelope
 from core.signing.grids import AcceptedGrids, required_approvals
 from core.signing.ledger import Head, LedgerEntry, LedgerView
@@ -55,6 +55,23 @@ def status_of(view: LedgerView, round_digest: str, rules: Rules) -> RoundStatus:
     return round_status(view, round_digest, required_approvals(grid), rules.registry)
 
 
+def sound_status(view: LedgerView, round_digest: str, rules: Rules) -> RoundStatus:
+    """The state of a round from those of its entries alone that hold under the registry, under a grid that is accepted:
+    what a program may act on. A line that nobody signed, or that names a grid nobody accepted, counts for nothing."""
+    held = tuple(entry for entry in view.entries if entry.statement.round_digest == round_digest and _holds(entry, rules))
+    return status_of(LedgerView(view.origin, held), round_digest, rules)
+
+
+def _holds(entry: LedgerEntry, rules: Rules) -> bool:
+    predicate = entry.statement.predicate
+    try:
+        person = check_entry(entry, rules.registry)
+        rules.grids.check(predicate["grid_digest"], [*predicate["proposers"], *([person.id] if entry.kind == "proposal" else [])], rules.registry)
+    except CountersignError:
+        return False
+    return True
+
+
 def check_statement(view: LedgerView, statement: Statement, rules: Rules) -> Person:
     """Everything but the signature. Returns the person who has to sign. Raises IdentityError, LedgerError, GridError."""
     person = check_person(statement, rules.registry, at=rules.now, index=view.size)
@@ -69,6 +86,16 @@ def check_statement(view: LedgerView, statement: Statement, rules: Rules) -> Per
 def check_signature(envelope: Envelope, person: Person, registry: Registry, *, at: datetime, index: int) -> None:
     """The signature is by a key of this person that is neither expired nor revoked. Raises SignatureError, IdentityError."""
     envelope.verify(authorised_key(registry, envelope.signature.keyid, person, at=at, index=index).public)
+
+
+def check_entry(entry: LedgerEntry, registry: Registry) -> Person:
+    """An entry of the ledger holds under this registry: person, role and signature, at its time of issue and its place.
+    Returns who signed it. Raises IdentityError, SignatureError."""
+    issued = parse_z_time(entry.statement.predicate["issuedAt"])
+    assert issued is not None  # the schema took it
+    person = check_person(entry.statement, registry, at=issued, index=entry.index)
+    check_signature(entry.envelope, person, registry, at=issued, index=entry.index)
+    return person
 
 
 def admit(view: LedgerView, envelope: Envelope, statement: Statement, rules: Rules) -> None:
@@ -158,6 +185,8 @@ def _check_decision(view: LedgerView, predicate: Any, person: Person, rules: Rul
     check_open(status)
     proposal = check_proposed(status)
     named = proposal.statement.predicate
+    # a line that somebody wrote into the file by hand is no proposal: whoever it names has to have signed it
+    check_entry(proposal, rules.registry)
     if predicate["proposal_sha256"] != proposal.digest:
         _refuse("proposal_changed", f"the proposal in force (entry {proposal.index})", "another one")
     shared = ("round_id", "grid_digest", "proposers", "holdout_lock", "holdout_digest", "candidate_name", "candidate_digest", "baseline_name",

@@ -98,10 +98,18 @@ def read_export(path: Path) -> Export:
             strange = next((item for item in items if not item.is_file()), None)
             if strange is not None:
                 _refuse("wrong_files", "files alone", f"{strange.name!r}, which is none", path.name)
-            return _from_files({item.name: item.read_bytes() for item in items})
-        return parse_export(path.read_bytes())
+            return _from_files({item.name: _bounded(item, 1) for item in items[:len(_NAMES) + 1]})
+        return parse_export(_bounded(path, len(_NAMES)))
     except OSError as problem:
         _refuse("export_unreadable", "an export (a zip file or a folder)", problem.strerror or "an error", path.name)
+
+
+def _bounded(path: Path, files: int) -> bytes:
+    """The bytes of a file that may hold ``files`` documents, refused before they are read where it is too large."""
+    limit, size = SETTINGS["json"]["max_bytes"] * files, path.stat().st_size
+    if size > limit:
+        _refuse("too_large", f"at most {limit} bytes", f"{size} bytes", path.name)
+    return path.read_bytes()
 
 
 def parse_export(data: bytes) -> Export:

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -14,6 +13,8 @@ from core.persons.identity import canonical_id
 from core.persons.registry import Registry
 from core.persons.times import z_time
 from core.rounds.folder import Round
+from core.rounds.source import Item, holdout_items
+from core.rounds.typing_rows import RawRow
 from core.rounds.workspace import Workspace
 from core.settings import SETTINGS
 from core.signing.admission import Rules, admit, check_statement
@@ -88,19 +89,10 @@ def lock_holdout(
     return sign_now(workspace, statement, signer, Rules(registry, AcceptedGrids.of(workspace), now))
 
 
-def holdout_list(data: bytes, file: str | None) -> list[Mapping[str, Any]]:
-    """A holdout as a round will take it: a JSON list of objects with different ids, numbers as integers. Raises RoundError."""
+def holdout_list(data: bytes, file: str | None) -> list[Item]:
+    """A holdout as a round will take it: a JSON list of objects with different ids and a prompt, numbers as integers.
+    Raises RoundError."""
     items = parse_json(data, where=Where(file), integers_only=True)
-    if not isinstance(items, list) or not items:
+    if not isinstance(items, list):
         raise RoundError("empty_holdout", expected="a list of items", got="none", remedy="write the items as a JSON list", where=Where(file))
-    seen: set[str] = set()
-    for position, item in enumerate(items):
-        identifier = item.get("id") if isinstance(item, dict) else None
-        if not isinstance(identifier, str) or not identifier or identifier in seen:
-            code = "duplicate_item" if isinstance(identifier, str) and identifier in seen else "wrong_type"
-            raise RoundError(
-                code, expected="an object with an id of its own, as text", got=repr(identifier), remedy="give each item a different id",
-                where=Where(file, field=f"[{position}].id"),
-            )
-        seen.add(identifier)
-    return items
+    return holdout_items((RawRow(line, item, "") for line, item in enumerate(items, start=1)), lambda line: (Where(file), f"[{line - 1}]"))

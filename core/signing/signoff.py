@@ -169,6 +169,7 @@ def prepare(
     if (assessment.round_digest, assessment.grid_digest) != (source.digest, grid.digest):
         _again("assessment_differs", f"an assessment of this round under the proposal's grid {grid.digest}", "another assessment")
     source.verify_files()
+    assessment.verify_files()
     decision = _engine_decision(assessment, person, choice, registry)
     statement = build_statement("decision", {
         **common_members(view, registry, now, nonce), **round_members(source, grid), **_predicate(assessment, decision, proposal, view),

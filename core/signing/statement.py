@@ -161,6 +161,9 @@ def _check_decision(predicate: Mapping[str, Any]) -> None:
         schema.refuse("predicate.reason_table", "in = admitted + rejected + held + quarantined", table, code="counts_do_not_add_up")
     if table["rejected"] != sum(table["reasons"].values()):
         schema.refuse("predicate.reason_table.reasons", "reasons that add up to rejected", table, code="counts_do_not_add_up")
+    gate = predicate["literal_gate"]
+    if gate["passed"] != (gate["files"] > 0 and not gate["violations"]):
+        schema.refuse("predicate.literal_gate.passed", "what its files and violations say", gate["passed"], code="inconsistent_statement")
     if refusal is not None and (codes := [item["code"] for item in refusal["reasons"]]) != sorted(set(codes)):
         schema.refuse("predicate.refusal.reasons", "each code once, sorted", codes, code="inconsistent_statement")
 

@@ -8,7 +8,8 @@ from enum import StrEnum
 from typing import Any
 
 from core.canonical import canonical_digest
-from core.persons.registry import Registry
+from core.errors import IdentityError
+from core.persons.registry import Registry, answerable
 from core.rounds.folder import PAIRS_FILE, TEXT_FILE, Round
 from core.signing.ledger import LedgerEntry, LedgerView
 
@@ -69,20 +70,43 @@ def describe(entry: LedgerEntry) -> dict[str, Any]:
 def round_status(view: LedgerView, round_digest: str, required: int = 1, registry: Registry | None = None) -> RoundStatus:
     """The state of a round. ``required``: ``required_approvals`` of its grid; ``registry``: so that two ids of one person
     count once (the ledger already refuses a second decision of one person)."""
-    entries = [entry for entry in view.entries if entry.statement.round_digest == round_digest]
-    proposal = next((entry for entry in reversed(entries) if entry.kind == "proposal"), None)
+    proposal, decisions = _in_force(view, round_digest)
     if proposal is None:
         return RoundStatus(round_digest, State.NOT_PROPOSED, required, 0)
-    decisions = tuple(entry for entry in entries if entry.kind == "decision" and entry.statement.predicate["proposal_sha256"] == proposal.digest)
-    approvers: set[str] = set()
+    approvers, approvals = set[str](), 0
     for entry in decisions:
         if not entry.statement.approves:
-            return RoundStatus(round_digest, State.REJECTED, required, len(approvers), proposal, decisions, entry)
-        signer = entry.statement.signer
-        approvers.add(signer if registry is None else registry.key(signer))
-        if len(approvers) >= required:
-            return RoundStatus(round_digest, State.APPROVED, required, len(approvers), proposal, decisions, entry)
-    return RoundStatus(round_digest, State.PROPOSED, required, len(approvers), proposal, decisions)
+            return RoundStatus(round_digest, State.REJECTED, required, approvals, proposal, decisions, entry)
+        keys = _persons(entry.statement.signer, registry)
+        if approvers.isdisjoint(keys):
+            approvals += 1
+        approvers |= keys
+        if approvals >= required:
+            return RoundStatus(round_digest, State.APPROVED, required, approvals, proposal, decisions, entry)
+    return RoundStatus(round_digest, State.PROPOSED, required, approvals, proposal, decisions)
+
+
+def _persons(signer: str, registry: Registry | None) -> frozenset[str]:
+    """Who answers for an approval; an id that is none stands for itself (such a line holds nowhere, and must not stop a page)."""
+    try:
+        return frozenset({signer}) if registry is None else answerable(signer, registry)
+    except IdentityError:
+        return frozenset({signer})
+
+
+def _in_force(view: LedgerView, round_digest: str) -> tuple[LedgerEntry | None, tuple[LedgerEntry, ...]]:
+    """The proposal in force and the decisions on it. A later proposal takes its place only while nobody has decided: one
+    that somebody appends behind a decision would open a closed round again, so it counts for nothing."""
+    proposal: LedgerEntry | None = None
+    decisions: list[LedgerEntry] = []
+    for entry in view.entries:
+        if entry.statement.round_digest != round_digest:
+            continue
+        if entry.kind == "proposal" and not decisions:
+            proposal = entry
+        elif entry.kind == "decision" and proposal is not None and entry.statement.predicate["proposal_sha256"] == proposal.digest:
+            decisions.append(entry)
+    return proposal, tuple(decisions)
 
 
 def pairs_digest(source: Round) -> str | None:

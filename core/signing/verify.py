@@ -14,7 +14,6 @@ but signatures is checked, and the result says so.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, Final
 
 from core.errors import EXIT, CountersignError, DigestMismatch, IdentityError, LedgerError, ReceiptError, Where
@@ -22,9 +21,8 @@ from core.gates.assessment import recompute as recompute_assessment
 from core.grid import Grid
 from core.literals import code_digest, run_literal_gate
 from core.persons.registry import Registry, same_person
-from core.persons.times import parse_z_time
 from core.rounds.folder import Round
-from core.signing.admission import check_independent, check_person, check_signature
+from core.signing.admission import check_entry, check_independent
 from core.signing.dsse import Envelope
 from core.signing.evidence import check_evidence
 from core.signing.export import DECISION_FILE, EXPORT_FILE, PROPOSAL_FILE, Export
@@ -81,17 +79,10 @@ class _Report:
         self.checks.append((name, text))
 
 
-def _issued(statement: Statement) -> datetime:
-    moment = parse_z_time(statement.predicate["issuedAt"])
-    assert moment is not None  # the schema took it
-    return moment
-
-
 def _check_signed(envelope: Envelope, statement: Statement, registry: Registry, index: int, file: str) -> str:
     """Signature, key, person and role at the time of issue and this place of the ledger. Returns what held, in words."""
     try:
-        person = check_person(statement, registry, at=_issued(statement), index=index)
-        check_signature(envelope, person, registry, at=_issued(statement), index=index)
+        person = check_entry(LedgerEntry(index, envelope, statement), registry)
     except CountersignError as problem:
         problem.where = problem.where or Where(file)
         raise
@@ -127,14 +118,17 @@ def verify_export(
     if source is None or view is None:
         raise ReceiptError("cannot_verify", expected="the round and the ledger", got="only the export",
                            remedy="hand over both, or ask for the signature alone: --signature-only")
+    rules = _grid(export, grids, grid)
     entry = _place_in_ledger(export, view, report)
     _check_persons(export, entry, registry, view, report)
     _check_named_reviewer(export, source, registry)
-    status = _state(view, export, registry, grids, grid, report)
-    if isinstance(source, DigestMismatch):
-        raise source
+    status = _state(view, export, registry, grids, rules, report)
+    for found in (source, rules):
+        if isinstance(found, DigestMismatch):
+            raise found
+    assert isinstance(source, Round) and isinstance(rules, Grid)
     report.held("files", check_files(export, source))
-    report.held("recomputed", check_again(export, source, _grid(export, grids, grid), view, registry, recompute))
+    report.held("recomputed", check_again(export, source, rules, view, registry, recompute))
     _note_differences(export, registry, view, report)
     code = EXIT["done"] if status.state is State.APPROVED and export.decision_statement.approves else EXIT["refused"]
     return Verification(export.decision_statement, status.words, code, registry.digest, view.head, tuple(report.checks), tuple(report.notes))
@@ -193,7 +187,7 @@ def _check_named_reviewer(export: Export, source: Round | DigestMismatch, regist
 
 
 def _state(
-    view: LedgerView, export: Export, registry: Registry, grids: AcceptedGrids | None, grid: Grid | None, report: _Report,
+    view: LedgerView, export: Export, registry: Registry, grids: AcceptedGrids | None, grid: Grid | DigestMismatch, report: _Report,
 ) -> RoundStatus:
     """The state of the round from those of its entries that hold under this registry; the grid's acceptance."""
     predicate = export.decision_statement.predicate
@@ -203,7 +197,9 @@ def _state(
     else:
         report.notes.append("no --grids given: whether somebody accepted the grid was not checked")
     counted = tuple(entry for entry in view.entries if entry.statement.round_digest != predicate["round_digest"] or _counts(entry, registry, report))
-    status = round_status(LedgerView(view.origin, counted), predicate["round_digest"], _required(export, grids, grid), registry)
+    # a missing or changed grid is reported in its turn, after the persons
+    required = required_approvals(grid) if isinstance(grid, Grid) else 1
+    status = round_status(LedgerView(view.origin, counted), predicate["round_digest"], required, registry)
     entry = view.find(export.decision.digest)
     if entry is None or (status.closing is not None and entry.index > status.closing.index):
         raise LedgerError("after_closing", expected="a decision made while the round was open", got="one appended after it was closed",
@@ -220,20 +216,15 @@ def _counts(entry: LedgerEntry, registry: Registry, report: _Report) -> bool:
     return True
 
 
-def _required(export: Export, grids: AcceptedGrids | None, grid: Grid | None) -> int:
-    try:
-        return required_approvals(_grid(export, grids, grid))
-    except DigestMismatch:
-        return 1  # the missing or changed grid is reported in its turn, after the persons
-
-
-def _grid(export: Export, grids: AcceptedGrids | None, grid: Grid | None) -> Grid:
+def _grid(export: Export, grids: AcceptedGrids | None, grid: Grid | None) -> Grid | DigestMismatch:
+    """The grid that was signed, or why it is not at hand. Raises GridError for one that cannot be read."""
     digest = export.decision_statement.predicate["grid_digest"]
-    if grid is not None:
-        if grid.digest != digest:
-            raise DigestMismatch("grid_changed", expected=f"the grid {digest} that was signed", got=grid.digest, remedy="hand over that grid")
-        return grid
-    return (AcceptedGrids({}) if grids is None else grids).grid(digest)
+    if grid is not None and grid.digest != digest:
+        return DigestMismatch("grid_changed", expected=f"the grid {digest} that was signed", got=grid.digest, remedy="hand over that grid")
+    try:
+        return (AcceptedGrids({}) if grids is None else grids).grid(digest) if grid is None else grid
+    except DigestMismatch as problem:
+        return problem
 
 
 def _note_differences(export: Export, registry: Registry, view: LedgerView, report: _Report) -> None:
@@ -245,5 +236,8 @@ def _note_differences(export: Export, registry: Registry, view: LedgerView, repo
         report.notes.append(f"the engine here is another version than the one that decided ({decided})")
     if run_literal_gate().as_dict() != predicate["literal_gate"]:
         report.notes.append("the literal gate's result here is another than the one signed")
+    witness = predicate["holdout_witness"]
+    if witness is not None and (named := view.find(witness["envelope_sha256"])) is not None:
+        _counts(named, registry, report)
     if view.torn:
         report.notes.append(f"the ledger ends in a torn line of {view.torn} bytes, which counts for nothing")

@@ -23,7 +23,7 @@ def approved(tmp_path_factory: pytest.TempPathFactory) -> tuple[Desk, Round]:
     """A registration, a proposal, an approval."""
     made = make_desk(tmp_path_factory.mktemp("approved"))
     source = made.round()
-    lock_holdout(made.workspace, b'[{"id":"h-1"},{"id":"h-2"}]', "ben@example.org", made.ben, made.registry, Room(made).now)
+    lock_holdout(made.workspace, b'[{"id":"h-1","prompt":"x"},{"id":"h-2","prompt":"y"}]', "ben@example.org", made.ben, made.registry, Room(made).now)
     made.propose(source)
     made.sign(made.prepare(source, comment="both pairs read"))
     return made, source

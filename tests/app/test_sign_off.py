@@ -409,7 +409,7 @@ def test_somebody_else_decides_first(open_to_all: tuple[Room, Round]) -> None:
 
 def test_another_rounds_entry_does_not_make_it_stale(room: Room, source: Round) -> None:
     at = prepare(room.open(source, VERIFIER))
-    lock_holdout(room.desk.workspace, b'[{"id":"h1"}]', "ben@example.org", room.desk.ben, room.desk.registry, room.now)
+    lock_holdout(room.desk.workspace, b'[{"id":"h1","prompt":"x"}]', "ben@example.org", room.desk.ben, room.desk.registry, room.now)
     sign(at)
     assert [entry.kind for entry in room.entries()] == ["proposal", "registration", "decision"]
 

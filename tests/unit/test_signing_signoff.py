@@ -307,7 +307,9 @@ def test_lock_then_propose_is_witnessed(d: Desk) -> None:
 
 @pytest.mark.parametrize(
     ("data", "code"),
-    [(b"", "not_json"), (b"[]", "empty_holdout"), (b"{}", "empty_holdout"), (b'[{"id":"a"},{"id":"a"}]', "duplicate_item"),
+    [(b"", "not_json"), (b"[]", "empty_holdout"), (b"{}", "empty_holdout"),
+     (b'[{"id":"a","prompt":"x"},{"id":"a","prompt":"x"}]', "duplicate_holdout_id"),
+     (b'[{"id":"a"}]', "missing_field"), (b'[{"id":"a","prompt":7}]', "wrong_type"), (b'[{"id":"' + b"a" * 257 + b'","prompt":"x"}]', "wrong_type"),
      (b'[{"id":1}]', "wrong_type"), (b'["a"]', "wrong_type"), (b'[{"id":""}]', "wrong_type"), (b'[{"id":"a","x":1.0}]', "ambiguous_number"),
      (b"\xef\xbb\xbf[]", "byte_order_mark")],
 )

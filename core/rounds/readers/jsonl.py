@@ -62,6 +62,7 @@ def _lines(handle: IO[bytes], file: str, notes: list[Note]) -> Iterator[tuple[in
     number = 0
     while data := handle.readline(_LIMIT + 1):
         number += 1
+        _skip_rest(handle, data)
         if number == 1:
             data = _head(data, file, notes)
         if not data.strip():
@@ -76,6 +77,12 @@ def _lines(handle: IO[bytes], file: str, notes: list[Note]) -> Iterator[tuple[in
         held = number, data.rstrip(b"\r\n")
     if held is not None:
         yield (*held, True)
+
+
+def _skip_rest(handle: IO[bytes], data: bytes) -> None:
+    """Pass over what is left of a line that is longer than any row may be: it stays one line, refused as too large."""
+    while len(data) > _LIMIT and not data.endswith(b"\n"):
+        data = handle.readline(_LIMIT + 1)
 
 
 def _head(data: bytes, file: str, notes: list[Note]) -> bytes:

@@ -85,8 +85,9 @@ def _refuse_file(path: Path) -> None:
     name = path.name.encode("utf-8", "replace").decode("utf-8")
     near = nearest(path.stem, PARTS)
     known = path.stem in PARTS
+    names = " or ".join(f"{near}{suffix}" for suffix in READERS)
     remedy = f"write it as {', '.join(f'{path.stem}{suffix}' for suffix in READERS)}" if known else (
-        f"did you mean {near}{path.suffix}? Otherwise take it out of the folder" if near else "take it out of the folder"
+        f"did you mean {names}? Otherwise take it out of the folder" if near else "take it out of the folder"
     )
     raise RoundError(
         "unknown_form" if known else "unknown_part", expected=f"{ROUND_FILE} and files of the parts {', '.join(PARTS)}", got=repr(name),

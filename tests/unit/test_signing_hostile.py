@@ -1,0 +1,382 @@
+"""Somebody with write access to the files of a workspace: lines appended by hand, stored figures edited, exports swapped.
+
+The command line and the dashboard never write such lines; a shared volume cannot keep them out. What they claim must count
+for nothing: in what a reviewer is shown, in ``decide --require-approved``, and in ``verify``.
+"""
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support_desk import Desk, desk
+from support_signing import NOW, Actor, Court, append, court, decision, proposal, registry_of, rules_of, seal_document
+
+from core.canonical import canonical_bytes
+from core.cli.main import run
+from core.errors import CountersignError
+from core.gates.receipt import PROMOTE_AWAITING
+from core.grid import default_grid, grid_from_document
+from core.rounds.folder import Round
+from core.signing.admission import sound_status
+from core.signing.dsse import Envelope, Signature
+from core.signing.evidence import EvidenceStore
+from core.signing.export import Export, make_export, read_export, write_folder
+from core.signing.grids import AcceptedGrids, accept_grid
+from core.signing.ledger import Ledger, LedgerEntry, LedgerView
+from core.signing.propose import common_members, lock_holdout, round_members
+from core.signing.signoff import prepare
+from core.signing.statement import PAYLOAD_TYPE, Statement, build_statement, parse_statement
+from core.signing.status import earlier_decisions, pairs_digest, reference, round_identity, round_status
+from core.signing.verify import Verification, verify_export
+
+
+@pytest.fixture
+def d(tmp_path: Path) -> Desk:
+    return desk(tmp_path)
+
+
+def refused(code: str, exit_code: int, act: Callable[[], Any]) -> CountersignError:
+    with pytest.raises(CountersignError) as caught:
+        act()
+    assert (caught.value.code, caught.value.exit_code) == (code, exit_code), str(caught.value)
+    return caught.value
+
+
+def unsigned(statement: Statement, actor: Actor) -> Envelope:
+    """A statement under somebody's key id with a signature that nobody made."""
+    return Envelope(PAYLOAD_TYPE, statement.payload, Signature(actor.public.keyid, bytes(64)))
+
+
+def append_by_hand(ledger: Ledger, *envelopes: Envelope) -> LedgerView:
+    """Lines and head written into the files, past every rule of admission."""
+    entries = list(ledger.read().entries)
+    for envelope in envelopes:
+        entries.append(LedgerEntry(len(entries), envelope, parse_statement(envelope.payload)))
+    view = LedgerView(str(entries[0].statement.predicate["ledger"]["origin"]), tuple(entries))
+    ledger.file.parent.mkdir(parents=True, exist_ok=True)
+    ledger.file.write_bytes(b"".join(entry.line + b"\n" for entry in entries))
+    ledger.head_file.write_bytes(canonical_bytes(view.head.as_dict()))
+    return view
+
+
+def proposal_of(d: Desk, source: Round, grid: Any = None) -> Statement:
+    view = d.ledger.read()
+    return build_statement("proposal", {
+        **common_members(view, d.registry, NOW), **round_members(source, grid or default_grid()), "proposer": d.curator.id,
+        "pairs_digest": pairs_digest(source), "supersedes": [reference(entry) for entry in earlier_decisions(view, round_identity(source))],
+    })
+
+
+def verified(d: Desk, source: Round, index: int, **changes: Any) -> Verification:
+    view = d.ledger.read()
+    export = make_export(view, view.entries[index], EvidenceStore.beside(d.workspace.ledger_file))
+    given: dict[str, Any] = {"registry": d.registry, "source": source, "view": view, "grids": AcceptedGrids.of(d.workspace)} | changes
+    return verify_export(export, given.pop("registry"), given.pop("source"), given.pop("view"), given.pop("grids"), **given)
+
+
+# proposals
+
+
+def test_a_proposal_that_nobody_signed_is_not_decided_on(d: Desk) -> None:
+    """Otherwise a proposer writes somebody else's name into a proposal and approves it under their own."""
+    source = d.round()
+    append_by_hand(d.ledger, unsigned(proposal_of(d, source), d.curator))
+    error = refused("bad_signature", 5, lambda: d.prepare(source))
+    assert d.curator.public.keyid in str(error)
+    assert d.ledger.read().size == 1 and not list(d.workspace.prepared_dir.iterdir())
+
+
+def test_a_proposal_signed_with_anothers_key_is_not_decided_on(d: Desk) -> None:
+    source = d.round()
+    append_by_hand(d.ledger, seal_document(proposal_of(d, source), d.eva))
+    refused("anothers_key", 5, lambda: d.prepare(source))
+
+
+@pytest.mark.parametrize("signed", [True, False])
+def test_a_rejected_round_is_not_opened_again_by_a_later_proposal(d: Desk, signed: bool) -> None:
+    source = d.round(reviewer_id=...)
+    d.propose(source)
+    d.sign(d.prepare(source, d.ben, choice="reject"), d.ben)
+    again = proposal_of(d, source)
+    append_by_hand(d.ledger, seal_document(again, d.curator) if signed else unsigned(again, d.curator))
+    assert round_status(d.ledger.read(), source.digest).words == "REJECTED"
+    refused("round_closed", 5, lambda: d.prepare(source, d.eva))
+    assert (verified(d, source, 1).outcome, verified(d, source, 1).exit_code) == ("REJECTED", 3)
+
+
+def test_an_approval_under_such_a_proposal_does_not_verify(d: Desk) -> None:
+    """The reviewer, too, works around the rules: statement and signature are sound, and the round was closed before."""
+    source = d.round(reviewer_id=...)
+    d.propose(source)
+    waiting = d.prepare(source, d.eva)
+    d.sign(d.prepare(source, d.ben, choice="reject"), d.ben)
+    view = append_by_hand(d.ledger, seal_document(proposal_of(d, source), d.curator))
+    approval = build_statement("decision", {**waiting.statement.predicate, "proposal_sha256": view.entries[2].digest, "ledger": view.head.as_dict()})
+    view = append_by_hand(d.ledger, seal_document(approval, d.eva))
+    evidence = {name: (waiting.folder / name).read_bytes() for name in ("receipt.json", "admitted_pairs.json")}
+    export = Export(view.entries[3].envelope, approval, view.entries[2].envelope, view.entries[2].statement, evidence, 3, view.head)
+    refused("after_closing", 5, lambda: verify_export(export, d.registry, source, view, AcceptedGrids.of(d.workspace)))
+
+
+def test_before_any_decision_a_later_proposal_takes_its_place(tmp_path: Path) -> None:
+    c = court(tmp_path)
+    first = c.propose()
+    view = c.ledger.read()
+    other = LedgerEntry(view.size, seal_document(proposal(view, c.registry, c.ana.id, grid_digest="0" * 64), c.ana),
+                        proposal(view, c.registry, c.ana.id, grid_digest="0" * 64))
+    extended = LedgerView(view.origin, (*view.entries, other))
+    assert round_status(view, first.statement.round_digest or "").proposal == first
+    assert round_status(extended, first.statement.round_digest or "").proposal == other
+
+
+def test_an_agent_and_its_owner_are_one_approval(tmp_path: Path) -> None:
+    """Two approvals are asked for; the second one comes from an agent of the first one's owner, appended by hand."""
+    c: Court = court(tmp_path)
+    agent = Actor("nightly-review", owner=c.ben.id)
+    registry = registry_of(c.ana, c.ben, c.eva, agent)
+    rules = rules_of(registry)
+    proposed = append(c.ledger, proposal(c.ledger.read(), registry, c.ana.id), c.ana, rules)
+    entries = [proposed]
+    for actor in (c.ben, agent, c.eva):
+        made = decision(LedgerView(proposed.statement.predicate["ledger"]["origin"], tuple(entries)), registry, actor.id, proposed)
+        entries.append(LedgerEntry(len(entries), seal_document(made, actor), made))
+
+    def words(*chosen: LedgerEntry) -> str:
+        return round_status(LedgerView("x", chosen), proposed.statement.round_digest or "", 2, registry).words
+
+    assert words(*entries[:3]) == "OPEN (1 of 2 approvals)"
+    assert words(*entries) == "APPROVED"
+
+
+def test_a_line_by_nobody_stops_no_list_of_rounds(d: Desk) -> None:
+    """A page asks for the state of every round: an id outside the grammar in a line written by hand must not end it."""
+    source = d.round()
+    d.propose(source)
+    forged = build_statement("decision", {**d.prepare(source).statement.predicate, "reviewer": "Nobody <x>"})
+    append_by_hand(d.ledger, unsigned(forged, d.verifier))
+    assert round_status(d.ledger.read(), source.digest, registry=d.registry).words == "APPROVED"
+    assert sound_status(d.ledger.read(), source.digest, rules_of(d.registry)).words == "OPEN (0 of 1 approvals)"
+
+
+# what a program acts on
+
+
+def require_approved(d: Desk, source: Round, capfd: pytest.CaptureFixture[str]) -> tuple[int, bool]:
+    code = run(["decide", source.digest, "--require-approved", "--json", "--workspace", str(d.workspace.root)])
+    return code, json.loads(capfd.readouterr().out)["approved"]
+
+
+def test_require_approved_counts_only_what_was_signed(d: Desk, capfd: pytest.CaptureFixture[str]) -> None:
+    source = d.round()
+    assert require_approved(d, source, capfd) == (3, False)
+    d.propose(source)
+    prepared = d.prepare(source)
+    lines = d.ledger.file.read_bytes(), d.ledger.head_file.read_bytes()
+    append_by_hand(d.ledger, unsigned(prepared.statement, d.verifier))
+    assert require_approved(d, source, capfd) == (3, False)
+    d.ledger.file.write_bytes(lines[0])
+    d.ledger.head_file.write_bytes(lines[1])
+    d.sign(prepared)
+    assert require_approved(d, source, capfd) == (0, True)
+    d.write_registry(d.curator, d.ben)                      # the signer is gone
+    assert require_approved(d, source, capfd) == (3, False)
+    d.workspace.registry_file.unlink()
+    assert require_approved(d, source, capfd) == (3, False)
+
+
+def test_require_approved_needs_a_grid_that_somebody_else_accepted(d: Desk, capfd: pytest.CaptureFixture[str]) -> None:
+    document = json.loads(default_grid().canonical) | {"name": "strict", "author": "eva", "reason": "try"}
+    grid, source = grid_from_document(document), d.round()
+    accept_grid(d.workspace, grid, d.eva.id, d.registry, now=NOW)
+    d.propose(source, grid=grid)
+    d.sign(prepare(d.workspace, source, d.assess(source, grid), d.verifier.id, "approve", "", d.registry, NOW))
+    assert require_approved(d, source, capfd) == (0, True)
+    d.workspace.grids_file.unlink()
+    assert require_approved(d, source, capfd) == (3, False)
+
+
+# stored figures
+
+
+def rewritten(path: Path, change: Callable[[dict[str, Any]], Any]) -> None:
+    document = json.loads(path.read_bytes())
+    change(document)
+    path.chmod(0o644)
+    path.write_bytes(canonical_bytes(document))
+
+
+def test_the_list_of_admitted_pairs_is_the_one_that_the_engine_wrote(d: Desk) -> None:
+    source = d.round()
+    d.propose(source)
+    file = d.assess(source).folder / "admitted_pairs.json"
+    file.chmod(0o644)
+    file.write_bytes(b"[]")
+    error = refused("assessment_changed", 6, lambda: d.prepare(source))
+    assert error.where is not None and error.where.file == "admitted_pairs.json"
+    file.unlink()
+    refused("assessment_changed", 6, lambda: d.prepare(source))
+    assert not list(d.workspace.prepared_dir.iterdir())
+
+
+def test_an_edited_assessment_does_not_survive_verification(d: Desk) -> None:
+    """The lock does not hold, and somebody edited the stored verdict: whoever signs it anyway has signed what recomputes differently."""
+    source = d.round(preregistered_holdout_sha256="0" * 64)
+    d.propose(source)
+    rewritten(d.assess(source).folder / "assessment.json", lambda document: (
+        document.update(verdict=PROMOTE_AWAITING), document["receipt"].update(holdout_lock_valid=True)))
+    d.sign(d.prepare(source))
+    error = refused("recomputed_differently", 7, lambda: verified(d, source, 1))
+    assert "holdout_lock_valid" in str(error)
+
+
+# the literal gate
+
+
+def with_gate(d: Desk, source: Round, **gate: Any) -> dict[str, Any]:
+    stated = d.prepare(source).statement.predicate
+    return {**stated, "literal_gate": {**stated["literal_gate"], **gate}}
+
+
+VIOLATION = {"path": "core/x.py", "line": 1, "column": 1, "literal": "0.05", "enclosing": "<module>", "reason": "a number"}
+
+
+@pytest.mark.parametrize("gate", [{"passed": False}, {"files": 0}, {"violations": [VIOLATION]}, {"passed": False, "files": 3}])
+def test_a_literal_gate_that_contradicts_itself_is_no_statement(d: Desk, gate: dict[str, Any]) -> None:
+    source = d.round()
+    d.propose(source)
+    error = refused("inconsistent_statement", 4, lambda: build_statement("decision", with_gate(d, source, **gate)))
+    assert error.where is not None and error.where.field == "predicate.literal_gate.passed"
+
+
+@pytest.mark.parametrize("gate", [{"passed": False, "files": 0}, {"passed": False, "violations": [VIOLATION]}])
+def test_an_approval_under_a_literal_gate_that_failed_does_not_verify(d: Desk, gate: dict[str, Any]) -> None:
+    source = d.round()
+    d.propose(source)
+    forged = build_statement("decision", with_gate(d, source, **gate))
+    prepared = d.prepare(source)
+    evidence = {name: (prepared.folder / name).read_bytes() for name in ("receipt.json", "admitted_pairs.json")}
+    view = append_by_hand(d.ledger, seal_document(forged, d.verifier))
+    export = Export(view.entries[1].envelope, forged, view.entries[0].envelope, view.entries[0].statement, evidence, 1, view.head)
+    refused("recomputed_differently", 7, lambda: verify_export(export, d.registry, source, view, AcceptedGrids.of(d.workspace)))
+
+
+# exports and what verify reads
+
+
+def decided(d: Desk, **changes: Any) -> tuple[Round, Export]:
+    source = d.round(**changes)
+    d.propose(source)
+    entry = d.sign(d.prepare(source)).entry
+    return source, make_export(d.ledger.read(), entry, EvidenceStore.beside(d.workspace.ledger_file))
+
+
+def test_a_grid_that_cannot_be_read_is_bad_input_before_anything_else(d: Desk) -> None:
+    document = json.loads(default_grid().canonical) | {"name": "strict", "author": "eva", "reason": "try"}
+    grid, source = grid_from_document(document), d.round()
+    accept_grid(d.workspace, grid, d.eva.id, d.registry, now=NOW)
+    d.propose(source, grid=grid)
+    d.sign(prepare(d.workspace, source, d.assess(source, grid), d.verifier.id, "approve", "", d.registry, NOW))
+    file = d.workspace.grids_dir / f"{grid.digest}.json"
+    file.chmod(0o644)
+    file.write_bytes(b"{")
+    refused("not_json", 4, lambda: verified(d, source, 1))
+    refused("not_json", 4, lambda: verified(d, source, 1, registry=registry_of(d.ben)))         # 4 comes before 5
+    file.unlink()
+    refused("unknown_person", 5, lambda: verified(d, source, 1, registry=registry_of(d.ben)))   # 5 comes before 6
+    refused("grid_missing", 6, lambda: verified(d, source, 1))
+
+
+def test_a_witness_whose_signature_does_not_hold_is_noted(d: Desk) -> None:
+    holdout = json.loads((Path(__file__).parents[1] / "fixtures/worked_example/bundle.json").read_bytes())["holdout_suite"]
+    lock_holdout(d.workspace, json.dumps(holdout).encode(), d.eva.id, d.eva, d.registry, NOW)
+    source, _ = decided(d)
+    assert not any("entry 0" in note for note in verified(d, source, 2).notes)
+    result = verified(d, source, 2, registry=registry_of(d.curator, d.verifier))
+    assert result.exit_code == 0                            # the witness decides nothing under the default grid
+    assert any("entry 0 (registration by eva@example.org) does not count" in note for note in result.notes)
+
+
+def test_no_file_of_an_export_is_read_beyond_its_limit(d: Desk, tmp_path: Path) -> None:
+    _, export = decided(d)
+    write_folder(export, tmp_path / "folder")
+    file = tmp_path / "folder" / "receipt.json"
+    file.chmod(0o644)
+    with file.open("r+b") as handle:
+        handle.truncate(2**40)                              # a hole: it takes no room on the disk, and would take all memory
+    error = refused("too_large", 4, lambda: read_export(tmp_path / "folder"))
+    assert error.where is not None and error.where.file == "receipt.json"
+    with (tmp_path / "huge.zip").open("wb") as handle:
+        handle.truncate(2**40)
+    refused("too_large", 4, lambda: read_export(tmp_path / "huge.zip"))
+
+
+def test_a_pipe_or_a_link_to_a_device_is_no_file_of_an_export(d: Desk, tmp_path: Path) -> None:
+    _, export = decided(d)
+    write_folder(export, tmp_path / "folder")
+    file = tmp_path / "folder" / "receipt.json"
+    file.unlink()
+    os.mkfifo(file)
+    refused("wrong_files", 4, lambda: read_export(tmp_path / "folder"))
+    file.unlink()
+    file.symlink_to("/dev/zero")
+    refused("wrong_files", 4, lambda: read_export(tmp_path / "folder"))
+
+
+def test_a_folder_of_very_many_files_is_not_read(d: Desk, tmp_path: Path) -> None:
+    _, export = decided(d)
+    write_folder(export, tmp_path / "folder")
+    for number in range(50):
+        (tmp_path / "folder" / f"a{number}").symlink_to(tmp_path / "folder" / "receipt.json")
+    refused("wrong_files", 4, lambda: read_export(tmp_path / "folder"))
+
+
+# two processes
+
+
+SIGNER = """
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+sys.path[:0] = [{root!r}, {tests!r}]
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from support_signing import NOW, Actor
+from core.errors import CountersignError
+from core.persons.registry import Registry
+from core.rounds.workspace import Workspace
+from core.signing.signoff import sign_and_append
+workspace = Workspace.open(Path(sys.argv[1]))
+actor = Actor(sys.argv[3], private=Ed25519PrivateKey.from_private_bytes(bytes.fromhex(sys.argv[4])))
+sys.stdin.readline()
+try:
+    print("signed", sign_and_append(workspace, sys.argv[2], actor, Registry.load(workspace.registry_file), NOW).entry.index)
+except CountersignError as error:
+    print(error.code)
+"""
+
+
+def test_processes_that_sign_at_once_close_the_round_once(d: Desk) -> None:
+    source = d.round(reviewer_id=...)
+    d.propose(source)
+    choices: list[tuple[Actor, Any]] = [(d.ben, "approve"), (d.eva, "reject"), (d.verifier, "approve")]
+    prepared = [(d.prepare(source, actor, choice=choice), actor) for actor, choice in choices]
+    root, tests = Path(__file__).parents[2], Path(__file__).parents[1]
+    code = SIGNER.format(root=str(root), tests=str(tests))
+    processes = [
+        subprocess.Popen([sys.executable, "-c", code, str(d.workspace.root), item.digest, actor.id, actor.private.private_bytes_raw().hex()],
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for item, actor in prepared
+    ]
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    said = sorted(process.communicate()[0].strip() for process in processes)
+    assert said == ["round_closed", "round_closed", "signed 1"]
+    assert d.ledger.read().size == 2
+    assert len(list((d.workspace.ledger_file.parent / "evidence").iterdir())) == 2
