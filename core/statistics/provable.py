@@ -150,15 +150,16 @@ class RateProof(Result):
 
     @property
     def detail(self) -> str:
-        """What n proves, as one sentence."""
+        """What n proves, and on what condition more cases would prove the bound."""
         end = self.limit.upper if self.direction == "max" else self.limit.lower
         if end is None or self.rate.value is None:
             return f"The rate is undefined: {self.rate.undefined}."
         side = "at most" if self.direction == "max" else "at least"
         shown = percent_text(Fraction(end), against=self.bound)
+        more = "" if self.more is None else f" {self.more:,} more {self.unit} without another error would prove it."
         return (
             f"{self.rate.numerator:,} of {self.rate.denominator:,} proves {side} {shown} "
-            f"(one-sided, {percent_text(1 - self.alpha)} confidence); the bound is {percent_text(self.bound)}."
+            f"(one-sided, {percent_text(1 - self.alpha)} confidence); the bound is {percent_text(self.bound)}.{more}"
         )
 
     def as_dict(self) -> dict[str, object]:

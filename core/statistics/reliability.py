@@ -5,6 +5,8 @@ Scores are read as the shortest decimals that write them and binned as rationals
 """
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -130,15 +132,28 @@ def reliability(scores: Sequence[Score], passed: Sequence[bool], bins: int = _BI
             )
     rows = _rows(groups, bins)
     n, passes = len(scores), sum(group.passed for group in groups)
-    base = Fraction(passes, n)
-    squares = exact_sum(
-        group.passed * (group.score - 1) ** 2 + (group.count - group.passed) * group.score**2 for group in groups
-    )
+    base, (brier, calibration, spread) = Fraction(passes, n), _squares(groups)
     return Reliability(
-        n, passes, bins, rows, exact_sum(row.count * row.gap for row in rows) / n, max(row.gap for row in rows), squares / n,
-        exact_sum(group.count * (group.score - Fraction(group.passed, group.count)) ** 2 for group in groups) / n,
-        exact_sum(group.count * (Fraction(group.passed, group.count) - base) ** 2 for group in groups) / n, base * (1 - base),
+        n, passes, bins, rows, exact_sum(row.count * row.gap for row in rows) / n, max(row.gap for row in rows), brier / n, calibration / n,
+        spread / n - base**2, base * (1 - base),
     )
+
+
+def _squares(groups: Sequence[ScoreGroup]) -> tuple[Fraction, Fraction, Fraction]:
+    """Sums over the groups (score s, c cases, p passed) of p (1 - s)^2 + (c - p) s^2, of c (s - p/c)^2 and of p^2 / c.
+
+    In integers over one denominator, and the last two by group size: thousands of rationals with seventeen digits each
+    would be slow to add.
+    """
+    whole = math.lcm(*(group.score.denominator for group in groups))
+    errors, gaps, shares = 0, Counter[int](), Counter[int]()
+    for group in groups:
+        score = group.score.numerator * (whole // group.score.denominator)
+        errors += group.passed * (whole - score) ** 2 + (group.count - group.passed) * score**2
+        gaps[group.count] += (group.count * score - group.passed * whole) ** 2
+        shares[group.count] += group.passed**2
+    calibration = sum((Fraction(total, count) for count, total in gaps.items()), Fraction(0))
+    return Fraction(errors, whole**2), calibration / whole**2, sum((Fraction(total, count) for count, total in shares.items()), Fraction(0))
 
 
 def _rows(groups: Iterable[ScoreGroup], bins: int) -> tuple[ReliabilityBin, ...]:
@@ -148,6 +163,7 @@ def _rows(groups: Iterable[ScoreGroup], bins: int) -> tuple[ReliabilityBin, ...]
     rows = []
     for index, inside in sorted(held.items()):
         count, passed = sum(group.count for group in inside), sum(group.passed for group in inside)
-        total = exact_sum(group.count * group.score for group in inside)
-        rows.append(ReliabilityBin(index, count, passed, total / count, Fraction(passed, count)))
+        whole = math.lcm(*(group.score.denominator for group in inside))
+        total = sum(group.count * group.score.numerator * (whole // group.score.denominator) for group in inside)
+        rows.append(ReliabilityBin(index, count, passed, Fraction(total, whole * count), Fraction(passed, count)))
     return tuple(rows)

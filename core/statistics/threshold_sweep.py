@@ -29,10 +29,19 @@ class GateBounds:
 
     def open_for(self, table: Confusion) -> bool:
         """Whether every bound holds; an undefined figure holds no bound."""
-        kappa, fpr, agreement = cohen_kappa(table).value, false_positive_rate(table).value, exact_agreement(table).value
-        if kappa is None or fpr is None or agreement is None:
+        return self.holds(cohen_kappa(table), false_positive_rate(table), exact_agreement(table))
+
+    def holds(self, kappa: Ratio, fpr: Ratio, agreement: Ratio) -> bool:
+        """The same for figures that are there already."""
+        if kappa.undefined is not None or fpr.undefined is not None or agreement.undefined is not None:
             return False
-        return kappa >= self.min_kappa and fpr <= self.max_fpr and (self.min_agreement is None or agreement >= self.min_agreement)
+        floors = _over(kappa, self.min_kappa) >= 0 and (self.min_agreement is None or _over(agreement, self.min_agreement) >= 0)
+        return floors and _over(fpr, self.max_fpr) <= 0
+
+
+def _over(ratio: Ratio, bound: Fraction) -> int:
+    """Sign of ratio - bound, times positive denominators: no fraction is reduced, since a sweep asks this for every row."""
+    return ratio.numerator * bound.denominator - bound.numerator * ratio.denominator
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +100,9 @@ def threshold_sweep(scores: Sequence[Score], passed: Sequence[bool], bounds: Gat
 
 
 def _row(threshold: Fraction | None, table: Confusion, bounds: GateBounds | None) -> SweepRow:
-    return SweepRow(
-        threshold, table, cohen_kappa(table), exact_agreement(table), recall(table), false_positive_rate(table), precision(table),
-        None if bounds is None else bounds.open_for(table),
-    )
+    kappa, agreement, fpr = cohen_kappa(table), exact_agreement(table), false_positive_rate(table)
+    opened = None if bounds is None else bounds.holds(kappa, fpr, agreement)
+    return SweepRow(threshold, table, kappa, agreement, recall(table), fpr, precision(table), opened)
 
 
 def _auc(groups: Sequence[ScoreGroup], passes: int, fails: int) -> Ratio:

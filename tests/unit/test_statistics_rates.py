@@ -154,7 +154,9 @@ def test_worked_example_judge() -> None:
     # 0 of 3: 1 - .05^(1/3) = .63160
     proof = rate_proof(Ratio(0, 3), CAP, direction="max", unit="failed cases")
     assert proof.text == "meets, not proven: needs 56 more failed cases"
-    assert proof.detail == "0 of 3 proves at most 63.16 % (one-sided, 95 % confidence); the bound is 5 %."
+    assert proof.detail == (
+        "0 of 3 proves at most 63.16 % (one-sided, 95 % confidence); the bound is 5 %. 56 more failed cases without another error would prove it."
+    )
     document = proof.as_dict()
     assert (document["light"], document["needed"], document["more"], document["text"]) == ("meets, not proven", 59, 56, proof.text)
     # 0 regressions of 5: 1 - .05^(1/5) = .4507
