@@ -69,16 +69,16 @@ def pair_keys(prompt: str, chosen: str, rejected: str) -> dict[str, str]:
     return dict(zip(DEDUP_KEYS, digests, strict=True))
 
 
-def quoted_forms(texts: Any, form: NormalForm) -> Any:
-    """The normal form of every text of a string column, as JSON strings."""
+def escaped_forms(texts: Any, form: NormalForm) -> Any:
+    """The normal form of every text of a string column, escaped as inside a JSON string."""
     slow = flags(pc.match_substring_regex(texts, pattern=form.not_plain))
     collapsed = pc.ascii_trim(_collapsed(texts), characters=" ")
     plain = pc.ascii_rtrim(collapsed, characters=_ASCII_END_MARKS)
     only_marks = flags(pc.equal(pc.binary_length(plain), 0))
-    result = _quoted_printable(replaced(plain, only_marks, collapsed.filter(pa.array(only_marks))))
+    result = _escaped_printable(replaced(plain, only_marks, collapsed.filter(pa.array(only_marks))))
     if not slow.any():
         return result
-    return replaced(result, slow, pa.array([quoted(form.of(text)) for text in texts.filter(pa.array(slow)).to_pylist()], pa.string()))
+    return replaced(result, slow, pa.array([quoted(form.of(text))[1:-1] for text in texts.filter(pa.array(slow)).to_pylist()], pa.string()))
 
 
 def _collapsed(texts: Any) -> pa.Array:
@@ -115,19 +115,20 @@ def _rows_with(texts: Any, *marks: np.uint8) -> Flags:
     return found
 
 
-def _quoted_printable(texts: Any) -> Any:
-    """Texts without control characters as JSON strings."""
+def _escaped_printable(texts: Any) -> Any:
+    """Texts without control characters, escaped as inside a JSON string."""
     escaped = _rows_with(texts, _QUOTE, _BACKSLASH)
-    if escaped.any():
-        doubled = pc.replace_substring(texts.filter(pa.array(escaped)), pattern="\\", replacement="\\\\")
-        texts = replaced(texts, escaped, pc.replace_substring(doubled, pattern='"', replacement='\\"'))
-    return pc.binary_join_element_wise('"', texts, '"', "")
+    if not escaped.any():
+        return texts
+    doubled = pc.replace_substring(texts.filter(pa.array(escaped)), pattern="\\", replacement="\\\\")
+    return replaced(texts, escaped, pc.replace_substring(doubled, pattern='"', replacement='\\"'))
 
 
 def quoted_column(texts: Any) -> Any:
     """Any texts as JSON strings, in the characters of RFC 8785."""
     control = flags(pc.match_substring_regex(texts, pattern=_CONTROL))
-    return replaced(_quoted_printable(texts), control, pa.array([quoted(text) for text in texts.filter(pa.array(control)).to_pylist()], pa.string()))
+    printable = pc.binary_join_element_wise('"', _escaped_printable(texts), '"', "")
+    return replaced(printable, control, pa.array([quoted(text) for text in texts.filter(pa.array(control)).to_pylist()], pa.string()))
 
 
 def hex_digests(messages: Any) -> pa.Array:
@@ -141,10 +142,10 @@ def hex_digests(messages: Any) -> pa.Array:
 
 def key_columns(prompt: Any, chosen: Any, rejected: Any) -> dict[str, pa.Array]:
     """The three keys of every pair, by name: string columns in, columns of hex digests out."""
-    p, c, r = quoted_forms(prompt, PROMPT_FORM), quoted_forms(chosen, SKELETON_FORM), quoted_forms(rejected, SKELETON_FORM)
+    p, c, r = escaped_forms(prompt, PROMPT_FORM), escaped_forms(chosen, SKELETON_FORM), escaped_forms(rejected, SKELETON_FORM)
     frames = (
-        pc.binary_join_element_wise('["p1",', p, "]", ""),
-        pc.binary_join_element_wise('["s1",', c, "]", ""),
-        pc.binary_join_element_wise('["j1",', p, ",", c, ",", r, "]", ""),
+        pc.binary_join_element_wise('["p1","', p, '"]', ""),
+        pc.binary_join_element_wise('["s1","', c, '"]', ""),
+        pc.binary_join_element_wise('["j1","', p, '","', c, '","', r, '"]', ""),
     )
     return dict(zip(DEDUP_KEYS, map(hex_digests, frames), strict=True))

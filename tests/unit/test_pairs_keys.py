@@ -10,12 +10,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support_pairs import MARKS, TEXTS
 
-from core.pairs.keys import PROMPT_FORM, SKELETON_FORM, NormalForm, hex_digests, key_columns, pair_keys, quoted, quoted_column, quoted_forms
+from core.pairs.keys import PROMPT_FORM, SKELETON_FORM, NormalForm, escaped_forms, hex_digests, key_columns, pair_keys, quoted, quoted_column
 from core.pairs.normal_forms import plain_p1, plain_s1
 
 WORDS = ["word", "Two", "3.5", "it's", '"so"', "a\\b", " ", "  ", "\n", "\n\n", "\t", "\r\n", ".", "!", "?", "-", "a-b", "- x", "10:30"]
 PROSE = st.lists(st.sampled_from(WORDS), max_size=12)
 COLUMN = st.lists(PROSE.map("".join) | PROSE.map(" ".join) | TEXTS, min_size=1, max_size=12)
+
+
+def escaped(text: str) -> str:
+    return quoted(text)[1:-1]
 
 
 @settings(max_examples=500)
@@ -27,8 +31,8 @@ COLUMN = st.lists(PROSE.map("".join) | PROSE.map(" ".join) | TEXTS, min_size=1, 
 @example(["\u00e9 e", "e\u0301", "\x01", "\x7f a", "\\", '"', '\\"'])
 def test_a_column_of_forms_is_the_form_of_each_text(texts: list[str]) -> None:
     column = pa.array(texts, pa.string())
-    assert quoted_forms(column, PROMPT_FORM).to_pylist() == [quoted(plain_p1(text)) for text in texts]
-    assert quoted_forms(column, SKELETON_FORM).to_pylist() == [quoted(plain_s1(text)) for text in texts]
+    assert escaped_forms(column, PROMPT_FORM).to_pylist() == [escaped(plain_p1(text)) for text in texts]
+    assert escaped_forms(column, SKELETON_FORM).to_pylist() == [escaped(plain_s1(text)) for text in texts]
 
 
 @pytest.mark.parametrize(("form", "definition"), [(PROMPT_FORM, plain_p1), (SKELETON_FORM, plain_s1)])
@@ -37,14 +41,14 @@ def test_a_column_of_forms_is_the_form_of_each_text(texts: list[str]) -> None:
 def test_a_text_that_counts_as_plain_needs_no_rule(form: NormalForm, definition: object, text: str) -> None:
     # with the slow route taken away, whatever is wrongly called plain would show
     blind = NormalForm(lambda slow: "slow route", form.not_plain)
-    got = quoted_forms(pa.array([text]), blind).to_pylist()[0]
-    assert got in (quoted("slow route"), quoted(definition(text)))  # type: ignore[operator]
+    got = escaped_forms(pa.array([text]), blind).to_pylist()[0]
+    assert got in ("slow route", escaped(definition(text)))  # type: ignore[operator]
 
 
 def test_plain_prose_takes_the_fast_route() -> None:
     blind = NormalForm(lambda slow: "slow route", SKELETON_FORM.not_plain)
     text = 'It\'s "fine".\n\nSet x_1 to -3.5 (or 10:30); see a/b - not c:\\d. [1] costs 5% #2?'
-    assert quoted_forms(pa.array([text]), blind).to_pylist() == [quoted(plain_s1(text))]
+    assert escaped_forms(pa.array([text]), blind).to_pylist() == [escaped(plain_s1(text))]
 
 
 @settings(max_examples=200)
@@ -52,7 +56,7 @@ def test_plain_prose_takes_the_fast_route() -> None:
 def test_slices_of_columns(texts: list[str], start: int) -> None:
     whole = pa.array(texts, pa.string())
     part = whole.slice(min(start, len(texts) - 1))
-    assert quoted_forms(part, SKELETON_FORM).to_pylist() == [quoted(plain_s1(text)) for text in part.to_pylist()]
+    assert escaped_forms(part, SKELETON_FORM).to_pylist() == [escaped(plain_s1(text)) for text in part.to_pylist()]
     assert hex_digests(part).to_pylist() == [hashlib.sha256(text.encode()).hexdigest() for text in part.to_pylist()]
 
 
