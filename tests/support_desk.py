@@ -10,6 +10,7 @@ from typing import Any
 from support_signing import NOW, Actor, registry_bytes
 
 from core.gates.assessment import Assessment, load_or_assess
+from core.gates.exposure_file import EXPOSURE_FILE
 from core.grid import Grid, default_grid
 from core.persons.registry import Registry
 from core.rounds.folder import Round
@@ -71,11 +72,11 @@ class Desk:
         return sign_and_append(self.workspace, prepared.digest, actor or self.verifier, self.registry, now)
 
     def tree(self) -> dict[str, bytes]:
-        """Every file that a refusal must leave as it was (locks hold nothing)."""
+        """Every file that a refusal to sign must leave as it was (locks hold nothing; computing the figures is a look, signed or not)."""
         root = self.workspace.root
         return {
-            str(path.relative_to(root)): path.read_bytes()
-            for path in sorted(root.rglob("*")) if path.is_file() and path.suffix != ".lock" and "assessments" not in path.parts
+            str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*"))
+            if path.is_file() and path.suffix != ".lock" and path.name != EXPOSURE_FILE and "assessments" not in path.parts
         }
 
 

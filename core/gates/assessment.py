@@ -16,6 +16,7 @@ from core.errors import DigestMismatch, RoundError, Where
 from core.gates.calibration import JudgeCalibration, RubricJudgeCalibrationGate, gates_for_pairs
 from core.gates.checks import Check
 from core.gates.curation import ADMITTED_FILE, SCORED_FILE, Curation, IterativeRpoPairCurator
+from core.gates.exposure_file import record_look
 from core.gates.holdout import Lock, PairedOutcomes, check_lock, pair_outcomes
 from core.gates.promotion import (
     PreRegisteredFlywheelPromoter,
@@ -340,14 +341,17 @@ def _notes(source: Round) -> list[dict[str, str]]:
 
 
 def load_or_assess(workspace: Workspace, source: Round, grid: Grid, progress: Progress | None = None) -> Assessment:
-    """The stored assessment of (round, grid, running code), computed now where there is none yet."""
+    """The stored assessment of (round, grid, running code), computed now where there is none yet. That its holdout was looked at
+    is recorded before anything is returned (``exposure.jsonl``), once for each round and grid."""
     final = workspace.assessments_dir / source.digest / f"{grid.digest}-{code_digest()}"
     stored = final / ASSESSMENT_FILE
     if not stored.is_file():
         with workspace.temporary("assess-") as scratch:
             assess(source, grid, scratch, progress=progress)
             workspace.publish(scratch, final)
-    return Assessment(parse_canonical(stored.read_bytes(), where=Where(ASSESSMENT_FILE)), final)
+    document = parse_canonical(stored.read_bytes(), where=Where(ASSESSMENT_FILE))
+    record_look(workspace, source, grid, document)
+    return Assessment(document, final)
 
 
 def recompute(

@@ -65,7 +65,7 @@ class Cli:
     def tree(self) -> dict[str, bytes]:
         return {
             str(path.relative_to(self.workspace)): path.read_bytes() for path in sorted(self.workspace.rglob("*"))
-            if path.is_file() and path.suffix != ".lock" and "assessments" not in path.parts
+            if path.is_file() and path.suffix != ".lock" and path.name != "exposure.jsonl" and "assessments" not in path.parts
         }
 
 
