@@ -159,13 +159,14 @@ def claim(
     ``before`` and ``after``: their measurements, None where there is none. ``band``: a re-run band measured elsewhere.
     Raises RoundError for outcomes that no comparison can use (see ``compare_arms``).
     """
-    lacking = " and ".join(str(name) for name, found in ((candidate, after), (served, before)) if found is None)
+    absent = [str(name) for name, found in ((candidate, after), (served, before)) if found is None]
+    lacking = f"{' and '.join(absent)} {'was' if len(absent) == 1 else 'were'}"
     if candidate is None:
         return _without_figures(behaviour, served, None, ClaimState.NO_CANDIDATE, f"{served} is served; no other version was put forward")
     if candidate == served:
         return _without_figures(behaviour, served, candidate, ClaimState.SAME_VERSION, f"{served} is served already; there is nothing to compare")
     if before is None or after is None:
-        return _without_figures(behaviour, served, candidate, ClaimState.NOT_MEASURED, f"{lacking} was not measured; nothing to compare")
+        return _without_figures(behaviour, served, candidate, ClaimState.NOT_MEASURED, f"{lacking} not measured; nothing to compare")
     different = _mismatches(before, after)
     if different:
         gaps = tuple(_standing_gaps(before, after, policy))

@@ -41,7 +41,8 @@ class FlipDistance(Result):
         """``1 item from failing``, ``12 cases from holding``."""
         if self.items is None:
             return str(self.reason)
-        return f"{self.items:,} {self.unit}{'' if self.items == 1 else 's'} from {'failing' if self.holds else 'holding'}"
+        many = f"{self.unit[:-1]}ies" if self.unit.endswith("y") else f"{self.unit}s"
+        return f"{self.items:,} {self.unit if self.items == 1 else many} from {'failing' if self.holds else 'holding'}"
 
 
 def rate_flip_distance(

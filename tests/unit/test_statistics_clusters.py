@@ -111,7 +111,10 @@ def test_noise_band_of_the_oracle(case: dict) -> None:
         assert one.band == one.reach and one.undefined is None
 
 
-@pytest.mark.parametrize("entry", [entry for entry in PEER["noise_band"] if entry["df"] is not None], ids=lambda entry: f"df{entry['df']}-{entry['n_a']}")
+WITH_T = [entry for entry in PEER["noise_band"] if entry["df"] is not None]
+
+
+@pytest.mark.parametrize("entry", WITH_T, ids=lambda entry: f"df{entry['df']}-{entry['n_a']}")
 def test_noise_band_agrees_with_the_peer_where_it_uses_t(entry: dict) -> None:
     # runs with exactly this deviation: m - s, m, m + s have sd s and 2 degrees of freedom; two such arms have 4
     sd = Fraction(entry["run_std"]).limit_denominator(1000)

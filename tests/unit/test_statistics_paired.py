@@ -89,7 +89,9 @@ def test_case_25_paired_data_is_tested_paired(flips: FlipTable, p: Fraction) -> 
     assert paired_test(flips).exact.exact == p
 
 
-@pytest.mark.parametrize("flips", [table(1, 0), table(0, 1), table(0, 0, 1), table(0, 0, 0, 1), table(6, 0), table(0, 6), table(0, 0, 10, 0), table(0, 0, 5000, 5000)])
+@pytest.mark.parametrize("flips", [
+    table(1, 0), table(0, 1), table(0, 0, 1), table(0, 0, 0, 1), table(6, 0), table(0, 6), table(0, 0, 10, 0), table(0, 0, 5000, 5000),
+])
 def test_case_25_no_interval_has_zero_width(flips: FlipTable) -> None:
     for interval in (newcombe_interval(flips), tango_interval(flips)):
         assert interval.lower is not None and interval.upper is not None

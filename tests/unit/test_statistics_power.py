@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import false_discovery_control, multinomial
 from statsmodels.stats.multitest import multipletests
@@ -164,6 +164,7 @@ def test_adjusted_p_values_of_the_oracle(case: dict) -> None:
         assert [p <= Fraction(1, 20) for p in benjamini_hochberg(p_values)] == expected["rejected_bh_at_0.05"]
 
 
+@settings(max_examples=15)     # statsmodels takes a tenth of a second for one list
 @given(P_VALUES)
 def test_adjusted_p_values_are_those_of_statsmodels_and_scipy(p_values: list[Fraction]) -> None:
     doubles = [float(p) for p in p_values]
