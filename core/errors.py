@@ -10,6 +10,7 @@ RoundError           whoever supplied the round       4
 GridError            whoever owns the policy grid     4
 ReceiptError         whoever handed over the receipt  4
 RegistryError        whoever keeps the registry       4
+SamplingError        the reviewer who samples         4
 IdentityError        the person who acts, or enrols   5
 SignatureError       the signer                       5
 LedgerError          whoever keeps the ledger         5
@@ -113,6 +114,12 @@ class RegistryError(CountersignError):
     """The registry of persons cannot be loaded."""
 
     who, exit_name = "keeper of the registry", "bad_input"
+
+
+class SamplingError(CountersignError):
+    """A sample cannot be drawn, judged or read as asked."""
+
+    who, exit_name = "reviewer who samples", "bad_input"
 
 
 class IdentityError(CountersignError):
