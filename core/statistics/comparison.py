@@ -26,7 +26,7 @@ from core.statistics.mean_bootstrap import MeanBootstrap, mean_bootstrap
 from core.statistics.noise import NEEDS_TWO_RUNS, UNEVEN_RUNS, NoiseBand, no_band, noise_band
 from core.statistics.paired import FlipTable, PairedTest, Test, paired_test, smallest_p
 from core.statistics.paired_intervals import newcombe_interval, tango_interval
-from core.statistics.power import SmallestGain, smallest_gain
+from core.statistics.power import SmallestGain, smallest_gain, smallest_graded_gain
 from core.statistics.probability import counted
 from core.statistics.result import Interval, Result
 from core.statistics.sign_flip import SignFlipTest, sign_flip_test
@@ -41,7 +41,8 @@ class PairedComparison(Result):
     ``table``, ``test``, ``newcombe`` and ``tango`` are about the outcomes as the gate reduces them; ``split``: items whose
     runs were split evenly in an arm, which the gate counts against the candidate. ``graded_gain``, ``sign_flip`` (by
     cluster), ``clustered`` and ``bootstrap`` are about pass rates over runs. ``smallest``: what this many items can show
-    at the share of flips seen. ``runs``: fewest and most different runs of an item, baseline and candidate.
+    at the share of flips seen; ``smallest_graded``: the same for pass rates, at the spread seen. ``runs``: fewest and most
+    different runs of an item, baseline and candidate.
     """
 
     n: int
@@ -59,6 +60,7 @@ class PairedComparison(Result):
     bootstrap: MeanBootstrap
     band: NoiseBand
     smallest: SmallestGain
+    smallest_graded: float | None
     verdict: Verdict
 
 
@@ -92,12 +94,14 @@ def compare_arms(
         paired_test(table), newcombe_interval(table, confidence), tango_interval(table, confidence),
         differences.mean, flips, clustered, mean_bootstrap(differences, confidence, seed=seed), band,
         smallest_gain(n, Fraction(table.flips, n), alpha=alpha, power=power, test=test),
+        smallest_graded_gain(clustered.clustered_se_small_sample, alpha=alpha, power=power),
         verdict_of(evidence, alpha=alpha, names=names, band=band, moved=differences.mean, gaps=gaps),
     )
 
 
 def _graded(gain: Fraction, n: int, units: int, flips: SignFlipTest, clustered: ClusteredMean) -> Evidence:
-    return Evidence(gain, n, units, flips.p, counted(smallest_p(units)), SIGN_FLIP, clustered.interval, f"{flips.nonzero:,} differ")
+    detail = f"{flips.nonzero:,} of {units:,} {'items' if units == n else 'clusters'} differ"
+    return Evidence(gain, n, units, flips.p, counted(smallest_p(units)), SIGN_FLIP, clustered.interval, detail)
 
 
 def _even(arm: ArmRuns) -> Any:

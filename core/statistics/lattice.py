@@ -88,10 +88,11 @@ def lattice_of(values: Iterable[Score | bool]) -> Lattice:
         return _from_fractions([exact[i] for i in place.tolist()])
     known: dict[tuple[type, object], Fraction] = {}
     fractions = []
-    for value in values:
+    for given in values:
+        value = given.item() if isinstance(given, np.generic) else given
         key = (type(value), value)
         if key not in known:
-            known[key] = Fraction(int(value)) if isinstance(value, (bool, np.bool_)) else exact_score(value)
+            known[key] = Fraction(int(value)) if isinstance(value, bool) else exact_score(value)
         fractions.append(known[key])
     return _from_fractions(fractions)
 

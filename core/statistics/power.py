@@ -115,6 +115,13 @@ def smallest_sampled_gain(
     return (z_alpha + z_power) * math.sqrt(_sampled_variance(between, within, samples) / n)
 
 
+def smallest_graded_gain(standard_error: float | None, *, alpha: Level, power: Level) -> float | None:
+    """(z_(1-alpha/2) + z_power) standard errors: the true gain that would be shown with the wanted power at this spread.
+    None where the spread was not estimable (no standard error, or one of 0).
+    """
+    return sum(_quantiles(alpha, power)) * standard_error if standard_error else None
+
+
 @dataclass(frozen=True, slots=True)
 class SmallestGain(Result):
     """The smallest true net gain that n items show with the wanted power, given the share of flips.

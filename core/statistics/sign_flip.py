@@ -30,7 +30,7 @@ _RESOLVED = 1e-12
 _TIE = 1e-9
 """Random sums in doubles this near the observed one (relative to the largest possible) count as ties."""
 _CHUNK = 2**20
-_SIGNS, _FEWEST = 5 * 10**7, 1000
+_SIGNS, _FEWEST = 2 * 10**7, 1000
 """Random signs drawn in all, unless the caller says otherwise; and no fewer patterns than this."""
 
 

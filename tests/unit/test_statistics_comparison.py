@@ -128,6 +128,7 @@ def test_even_runs_of_equal_models_do_not_look_apart() -> None:
     found = compared(before, after)
     assert found.table.regressions == 40 and found.split == 40 and found.view == "graded"
     assert found.graded_gain == 0 and found.verdict.evidence.p.exact == 1 and found.verdict.standing is Standing.NOT_SHOWN
+    assert found.verdict.sentence.startswith("candidate and baseline pass equally often: 0 of 40 items differ; n = 40, no interval: ")
 
 
 def test_the_peer_s_two_runs_of_four_rollouts() -> None:
@@ -138,6 +139,9 @@ def test_the_peer_s_two_runs_of_four_rollouts() -> None:
         assert found.graded_gain == Fraction(3, 16) and found.sign_flip.p.exact == Fraction(1, 16)
         assert found.verdict.standing is Standing.NOT_SHOWN and found.verdict.gaps[0].code == "not_significant"
         assert found.runs == ((4, 4), (4, 4))
+        # squares of the deviations from 3/16 of .25 x4, 0 x3, .5: 4/256 + 27/256 + 25/256 = 56/256; se = sqrt(.21875 / 56) = .0625
+        assert found.clustered.clustered_se_small_sample == pytest.approx(0.0625)
+        assert found.smallest_graded == pytest.approx((1.959964 + 0.841621) * 0.0625, abs=1e-6)
     back = compared(after, before)
     assert back.graded_gain == -Fraction(3, 16) and back.verdict.standing is Standing.NOT_SHOWN
     same = compared(before, before)

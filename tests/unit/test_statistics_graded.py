@@ -37,6 +37,7 @@ def test_values_are_taken_as_written() -> None:
     mixed = lattice_of([True, Fraction(1, 3), "0.25", 0])
     assert mixed.denominator == 12 and mixed.numerators.tolist() == [12, 4, 3, 0] and mixed.mean == Fraction(19, 48)
     assert lattice_of(np.array([0.5, 0.25, 0.5])).mean == Fraction(5, 12)
+    assert lattice_of([np.int64(1), np.float64(0.1), np.bool_(True)]).mean == Fraction(7, 10)
     assert lattice_of(np.array([True, False])).mean == Fraction(1, 2)
 
 
