@@ -111,11 +111,15 @@ def test_an_unknown_choice_is_refused(choice: Any) -> None:
 
 
 def test_length_counts_from_cases() -> None:
-    #        picks longer, wrong | picks shorter, longer wrong | picks longer, right | shorter, longer right | same length | tie | none
-    picked = ["1", 2, 2, 1, 1, "tie", None]
-    right = [2, 2, 2, 2, 1, 1, 1]
-    lengths = [(30, 10), (30, 10), (10, 30), (10, 30), (20, 20), (30, 10), (30, 10)]
-    assert length_counts(picked, right, lengths) == LengthCounts(1, 1, 1, 1, left_out=3)
+    rows = [
+        *[("1", 2, (30, 10))] * 4, (2, 1, (10, 30)),          # picks the longer answer, which is wrong: 5
+        *[(2, 2, (30, 10))] * 2, *[(1, 1, (10, 30))] * 1,     # picks the shorter one, the longer is wrong: 3
+        *[(2, 2, (10, 30))] * 2,                              # picks the longer one, which is right: 2
+        (2, 1, (30, 10)),                                     # picks the shorter one, the longer is right: 1
+        (1, 1, (20, 20)), ("tie", 1, (30, 10)), (None, 1, (30, 10)), (1, 0, (30, 10)),
+    ]
+    picked, right, lengths = map(list, zip(*rows, strict=True))
+    assert length_counts(picked, right, lengths) == LengthCounts(5, 3, 2, 1, left_out=4)
     assert length_bias(LengthCounts(2, 3, 0, 0)).gap.undefined == NO_LONGER_RIGHT
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom
+from scipy.stats import binom, norm
 from statsmodels.stats.proportion import proportion_confint
 
 from core.errors import GridError
@@ -27,6 +27,19 @@ def test_by_hand() -> None:
     assert got.interval.lower < 4 / 7 < got.interval.upper
     document = json.loads(json.dumps(got.as_dict(), allow_nan=False))
     assert document["apparent"]["numerator"] == 60 and document["value"] == {"exact": "4/7", "value": 4 / 7}
+
+
+def test_interval_step_by_step() -> None:
+    # 60 of 100 answers approved; recall 90 of 100, specificity 80 of 100, moved to 91 and 81 of 102
+    z2 = norm.ppf(0.975) ** 2
+    approved = (60 + z2 / 2) / (100 + z2)
+    rate = (102 * approved + 81 - 102) / (91 + 81 - 102)
+    var_recall, var_specificity = 91 * 11 / 102**3, 81 * 21 / 102**3
+    centre = rate + 2 * z2 * (rate * var_recall - (1 - rate) * var_specificity)
+    variance = (approved * (1 - approved) / (100 + z2) + rate**2 * var_recall + (1 - rate) ** 2 * var_specificity) / (70 / 102) ** 2
+    interval = corrected_pass_rate(Ratio(60, 100), GOOD).interval
+    assert math.isclose(interval.lower, centre - math.sqrt(z2 * variance), rel_tol=1e-12)
+    assert math.isclose(interval.upper, centre + math.sqrt(z2 * variance), rel_tol=1e-12)
 
 
 @given(tables)
