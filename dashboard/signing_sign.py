@@ -113,7 +113,8 @@ def _signer(view: View, prepared: Prepared) -> Person | None:
 
 def _passphrase_form(view: View, prepared: Prepared, key_file: Path) -> None:
     with st.form("sign-form", clear_on_submit=True, border=False):
-        st.text_input("Passphrase of your key", type="password", key=signing_actions.PASSPHRASE, autocomplete="off")
+        # required: the second click of a double click finds the field emptied, and would be taken for a wrong passphrase
+        st.text_input("Passphrase of your key", type="password", key=signing_actions.PASSPHRASE, autocomplete="off", required=True)
         st.form_submit_button(
             "Sign and append to the ledger", key="sign", type="primary", width="stretch", icon=":material/draw:",
             on_click=signing_actions.sign_clicked, args=(view.workspace, view.round.digest, prepared.digest, key_file),
@@ -129,8 +130,8 @@ def _on_own_machine(view: View, prepared: Prepared) -> None:
     st.download_button("Download the statement", prepared.payload, file_name=f"{name}.json", mime="application/json", key="download-statement",
                        icon=":material/download:", on_click="ignore", width="stretch")
     components.sheet("own-2", blocks.paragraph(strong("2. "), "Sign it where your key is; read it there before you do."))
-    components.code(f"countersign sign {name}.json")
-    components.sheet("own-3", blocks.paragraph(strong("3. "), "Upload the signed receipt."))
+    components.code(f"countersign sign {name}.json --key YOUR-KEY")
+    components.sheet("own-3", blocks.paragraph(strong("3. "), "Upload the signed receipt, ", mono(f"{name}.signed.json"), "."))
     uploaded = st.file_uploader("Signed receipt", type=["json"], key=signing_actions.UPLOAD, max_upload_size=_SETTINGS["receipt_upload_mb"])
     st.button(
         "Append to the ledger", key="append", type="primary", width="stretch", disabled=uploaded is None, on_click=signing_actions.append_clicked,
