@@ -1,6 +1,7 @@
 """``countersign decide``: the engine's verdict on a round, as a table, as JSON, or as the bare receipt."""
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ import typer
 from core.cli import output
 from core.cli.options import DEFAULT_WORKSPACE, JsonOption, WorkspaceOption
 from core.cli.output import Cell, Styled
-from core.errors import EXIT, IdentityError, RoundError, Where
+from core.errors import EXIT, CountersignError, IdentityError, RoundError, Where
 from core.gates.assessment import Assessment, headline, load_or_assess
 from core.gates.receipt import PROMOTE_AWAITING, Decision, decide
 from core.grid import Grid, default_grid, load_grid
@@ -43,7 +44,7 @@ def _opened(source: str, workspace: Path) -> Iterator[tuple[Round, Workspace]]:
     their own that is gone afterwards."""
     path = Path(source)
     if path.is_file():
-        with load_bundle(json_list.read_bytes(path, path.name), path.name, now=datetime.now(UTC)) as opened, _scratch() as scratch:
+        with load_bundle(_bundle_bytes(path), path.name, now=datetime.now(UTC)) as opened, _scratch() as scratch:
             yield opened, scratch
     elif (path / ROUND_FILE).is_file():
         opened = Round.open(path)
@@ -51,14 +52,42 @@ def _opened(source: str, workspace: Path) -> Iterator[tuple[Round, Workspace]]:
         with _scratch() as scratch:
             yield opened, scratch
     else:
+        yield _of_workspace(source, workspace)
+
+
+def _bundle_bytes(path: Path) -> bytes:
+    try:
+        return json_list.read_bytes(path, path.name)
+    except OSError as problem:
+        raise _unread(str(path), problem.strerror or "an error") from problem
+
+
+def _unread(source: str, got: str) -> RoundError:
+    return RoundError(
+        "cannot_read", expected="a bundle, a round folder, or a round of the workspace", got=got, remedy="check the path", where=Where(source),
+    )
+
+
+def _of_workspace(source: str, workspace: Path) -> tuple[Round, Workspace]:
+    try:
         place = Workspace.open(workspace)
-        yield place.round(source), place
+        return place.round(source), place
+    except CountersignError as problem:
+        # what reads like a file name was meant as one: a workspace is not what is missing
+        if problem.code not in ("no_workspace", "unknown_round") or not (Path(source).suffix or os.sep in source):
+            raise
+        raise _unread(source, "no such file or folder") from problem
 
 
 @contextmanager
 def _scratch() -> Iterator[Workspace]:
     with TemporaryDirectory(prefix="countersign-") as folder:
         yield Workspace.open(Path(folder), create=True)
+
+
+def _registry(place: Workspace) -> Registry | None:
+    """The workspace's registry, so that aliases and owners count; a bundle or a loose folder has none, and needs none."""
+    return Registry.load(place.registry_file) if place.registry_file.is_file() else None
 
 
 def _reviewer(opened: Round, stated: str | None) -> str | None:
@@ -96,7 +125,7 @@ def decide_command(
         person = _reviewer(opened, reviewer)
         with output.progress(quiet=as_json or canonical) as progress:
             assessment = load_or_assess(place, opened, rules, lambda done, total: progress("pairs", done, total))
-        decision = None if person is None else decide(assessment, person)
+        decision = None if person is None else decide(assessment, person, _registry(place))
         approved = _approved(place, opened)
         if canonical:
             output.raw(_canonical(decision) + b"\n")

@@ -55,9 +55,16 @@ class AcceptedGrids:
     def load(cls, file: Path, folder: Path | None = None) -> AcceptedGrids:
         """Read ``grids.json``; a file that is not there accepts the default grid alone. Raises GridError."""
         where = Where(file.name)
-        if not file.exists():
+        try:
+            data = file.read_bytes()
+        except FileNotFoundError:
             return cls({}, folder)
-        document = parse_json(file.read_bytes(), where=where, error=GridError)
+        except OSError as problem:
+            raise GridError(
+                "grids_unreadable", expected="a file that can be read", got=problem.strerror or "an error",
+                remedy="check the path and who may read it", where=where,
+            ) from problem
+        document = parse_json(data, where=where, error=GridError)
         try:
             _SCHEMA(document, "")
         except ReceiptError as problem:

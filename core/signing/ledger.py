@@ -104,6 +104,19 @@ def _broken(code: str, expected: str, got: str, remedy: str) -> NoReturn:
     raise LedgerError(code, expected=expected, got=got, remedy=remedy)
 
 
+def _bytes(file: Path) -> bytes | None:
+    """A file's bytes, or None where there is none. Raises LedgerFormatError for one that cannot be read."""
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as problem:
+        raise LedgerFormatError(
+            "ledger_unreadable", expected="a file that can be read", got=problem.strerror or "an error", remedy="check the path and who may read it",
+            where=Where(file.name),
+        ) from problem
+
+
 @dataclass(frozen=True)
 class LedgerView:
     """The ledger at one moment. ``torn``: how many bytes stand after the last line feed."""
@@ -212,18 +225,17 @@ class Ledger:
 
     def _view(self) -> LedgerView:
         head = self._read_head()  # before the lines: whoever reads without a lock then never sees a head ahead of them
-        data = self.file.read_bytes() if self.file.exists() else b""
-        view = LedgerView.from_bytes(data, file=self.file.name, origin=None if head is None else head.origin)
+        view = LedgerView.from_bytes(_bytes(self.file) or b"", file=self.file.name, origin=None if head is None else head.origin)
         if head is not None:
             view.check_against(head, self.head_file.name)
         return view
 
     def _read_head(self) -> Head | None:
-        if not self.head_file.exists():
+        data, where = _bytes(self.head_file), Where(self.head_file.name)
+        if data is None:
             return None
-        where = Where(self.head_file.name)
         try:
-            return Head.from_document(parse_canonical(self.head_file.read_bytes(), where=where, error=ReceiptError))
+            return Head.from_document(parse_canonical(data, where=where, error=ReceiptError))
         except ReceiptError as problem:
             raise LedgerFormatError(
                 "broken_head", expected=problem.expected, got=problem.got, remedy="restore the head file from a copy", where=where,

@@ -262,6 +262,11 @@ def _unchanged(workspace: Workspace, prepared: Prepared) -> Evidence:
     if (predicate["engine_version"], predicate["code_digest"]) != (ENGINE_VERSION, code_digest()):
         _again("engine_changed", f"the engine that the statement names ({predicate['engine_version']}, code {predicate['code_digest']})",
                f"{ENGINE_VERSION}, code {code_digest()}")
-    evidence = {name: (prepared.folder / name).read_bytes() for name in named_evidence(prepared.statement)}
+    evidence = {}
+    for name in named_evidence(prepared.statement):
+        try:
+            evidence[name] = (prepared.folder / name).read_bytes()
+        except OSError:
+            _again("not_prepared", f"the prepared statement's {name}", "none that can be read")
     check_evidence(prepared.statement, evidence)
     return evidence

@@ -161,6 +161,36 @@ def test_self_review_is_refused_before_anything_is_written(enrolled: Cli, writte
     assert cli.tree() == before
 
 
+@pytest.mark.parametrize(
+    ("proposer", "written", "code"),
+    [("worker-curator-01", "ｗｏｒｋｅｒ-ｃｕｒａｔｏｒ-０１", "own_round"), ("worker-curator-01+night", "worker-curator-01", "own_round"),
+     ("WORKER-Curator-01", "worker-curator-01+x", "own_round"), ("eve", "eva@example.org", "own_round"), ("eva@example.org", "EVE+x", "own_round"),
+     ("Eva@Example.org.", "eva+review@example.org", "own_round"), ("eva@example.org", "\u0435va@example.org", "id_grammar"),
+     ("eva@example.org", "eva\u200b@example.org", "id_hidden_character"), ("eva@example.org", "\u202eeva@example.org", "id_hidden_character"),
+     ("eva@example.org", "Eva <eva@example.org>", "id_grammar"), ("eva@example.org", "", "id_empty")],
+)
+def test_self_review_in_a_bundle_or_at_the_desk_leaves_every_file_as_it_was(enrolled: Cli, proposer: str, written: str, code: str) -> None:
+    """The proposer writes an id one way and reviews under another: refused at the desk, and by decide where the registry knows."""
+    cli = enrolled
+    key = cli.key("worker-curator-01" if "curator" in proposer.lower() else "eva-example-org")
+    cli.ingest("r2", reviewer_id=..., proposer_id=proposer)
+    cli.ok("propose", "r2", "--key", key)
+    cli.document("decide", "r2")                        # the assessment is there, so that nothing new may appear below
+    before, ledger = cli.tree(), (cli.workspace / "ledger" / "receipts.jsonl").read_bytes()
+    listing = sorted(str(path) for path in cli.workspace.rglob("*"))
+    for choice in ("--approve", "--reject"):
+        cli.refused(code, 5, "sign", "--round", "r2", choice, "--as", written, "--key", key, "--yes")
+        cli.refused(code, 5, "sign", "--round", "r2", choice, "--as", written, "--prepare-only", "--out", cli.folder / "statement.json")
+    if code == "own_round":
+        decided = cli.document("decide", "r2", "--reviewer", written, code=3)
+        assert decided["receipt"]["promote_round"] is False and decided["distinct_reviewer"]["state"] == "fails"
+    else:
+        cli.refused(code, 4, "decide", "r2", "--reviewer", written)
+    assert cli.tree() == before and not (cli.folder / "statement.json").exists()
+    assert (cli.workspace / "ledger" / "receipts.jsonl").read_bytes() == ledger
+    assert sorted(str(path) for path in cli.workspace.rglob("*")) == listing
+
+
 def test_exit_codes_of_proposing_and_signing(ready: Cli) -> None:
     cli, curator, verifier, eva = ready, *(ready.key(name) for name in ("worker-curator-01", "worker-verifier-02", "eva-example-org"))
     cli.refused("already_proposed", 5, "propose", "r1", "--key", curator)
@@ -327,6 +357,64 @@ def test_another_ledger_in_the_same_place(ready: Cli) -> None:
     cli.ok("ledger", "check", "--forget")
     cli.ok("ledger", "check")
     assert state_folder().is_dir()
+
+
+def test_one_flipped_byte_in_any_file_of_the_round_is_named(ready: Cli) -> None:
+    cli = ready
+    approve(cli)
+    export = cli.folder / "out.zip"
+    cli.ok("ledger", "export", 1, "--out", export)
+    source = next((cli.workspace / "rounds").iterdir())
+    copied = cli.folder / "copied"
+    shutil.copytree(source, copied)
+    cli.ok("verify", export, "--round", copied)
+    for name in sorted(path.name for path in source.iterdir()):
+        file = copied / name
+        file.chmod(0o644)
+        good = file.read_bytes()
+        for place in (0, len(good) // 2, len(good) - 1):
+            file.write_bytes(good[:place] + bytes([good[place] ^ 1]) + good[place + 1:])
+            found, out, err = cli("verify", export, "--round", copied)
+            # round.json in a folder of another name may no longer be a manifest at all: bad input
+            assert found in ((4, 6) if name == "round.json" else (6,)) and out == "" and name in err, (name, place, err)
+        file.unlink()
+        assert cli("verify", export, "--round", copied)[0] in ((4,) if name == "round.json" else (6,))
+        file.write_bytes(good)
+    (copied / "more").write_bytes(b"")
+    cli.refused("unexpected_file", 6, "verify", export, "--round", copied)
+
+
+def test_a_rejection_exits_0_nowhere(ready: Cli) -> None:
+    cli = ready
+    cli.ok("sign", "--round", "r1", "--reject", "--key", cli.key("worker-verifier-02"), "--yes")
+    cli.ok("ledger", "export", 1, "--out", cli.folder / "out.zip")
+    document = cli.document("verify", cli.folder / "out.zip", code=3)
+    assert (document["outcome"], document["exit_code"], document["decision"]) == ("REJECTED", 3, "reject")
+    assert cli("verify", cli.folder / "out.zip", "--signature-only")[0] == 3
+    assert cli("decide", "r1", "--require-approved")[0] == 3
+    assert cli.document("decide", "r1")["approved"] is False        # the engine's own verdict is another question
+
+
+def test_files_that_cannot_be_read_are_bad_input_and_no_fault(ready: Cli) -> None:
+    """A folder stands where a file should be, as after a restore that went wrong."""
+    cli = ready
+    approve(cli)
+    cli.ok("ledger", "export", 1, "--out", cli.folder / "out.zip")
+    for name, code, command in [
+        ("ledger/receipts.jsonl", "ledger_unreadable", ("ledger", "list")), ("ledger/head.json", "ledger_unreadable", ("ledger", "check")),
+        ("grids.json", "grids_unreadable", ("verify", cli.folder / "out.zip")), ("reviewers.toml", "registry_unreadable", ("ledger", "check")),
+    ]:
+        path, kept = cli.workspace / name, cli.folder / "kept"
+        if path.exists():
+            path.rename(kept)
+        path.mkdir()
+        cli.refused(code, 4, *command)
+        path.rmdir()
+        if kept.exists():
+            kept.rename(path)
+    cli.refused("cannot_read", 4, "decide", cli.folder / "absent.json")
+    cli.refused("cannot_read", 4, "decide", "absent.json")
+    cli.refused("unknown_round", 4, "decide", "absent")
 
 
 def test_verify_names_what_is_wrong_in_the_order_of_the_codes(ready: Cli) -> None:

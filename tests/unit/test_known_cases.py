@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 import subprocess
 import sys
 import unicodedata
@@ -438,11 +439,31 @@ def test_case_31_the_dashboard_listens_on_this_machine_unless_told_otherwise() -
     assert SETTINGS["server"]["address"] == "localhost"
 
 
+# the worked example, whatever the form and the order
+
+
+@pytest.mark.parametrize("form", ["jsonl", "json", "parquet"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_worked_example_gives_its_receipt_in_every_form_with_rows_and_keys_shuffled(tmp_path: Path, form: str, seed: int) -> None:
+    """Rows of every list in another order, the holdout excepted, and the keys of every row, the holdout's included."""
+    dice = random.Random(seed)
+
+    def mixed(rows: list[dict[str, Any]], part: str) -> list[dict[str, Any]]:
+        order = rows if part == "holdout" else dice.sample(rows, len(rows))
+        return [{name: row[name] for name in dice.sample(sorted(row), len(row))} for row in order]
+
+    parts = {part: mixed(rows, part) for part, rows in tables_of(bundle()).items()}
+    assert {part for part, rows in parts.items() if rows != tables_of(bundle())[part]} >= {"pairs", "judge_records", "outcomes", "sanity"}
+    source, _ = ingested(tmp_path, folder_of(tmp_path / "input", parts, about=round_of(bundle()), form=form))
+    receipt = json.loads((Path(__file__).parents[1] / "fixtures/worked_example/receipt.json").read_bytes())
+    assert decide(assessed(tmp_path, source), REVIEWER).receipt_bytes == canonical_bytes(receipt)
+
+
 # and what a table of pairs must never do: drop a row in silence
 
 
-def test_every_input_row_ends_in_exactly_one_place(tmp_path: Path) -> None:
-    """3 admitted, 1 collapsed, 1 of an unknown judge, 2 broken, 1 repeated: 8 in = 3 + 1 + 1 + 3, in CLI, table and statement."""
+def test_every_input_row_ends_in_exactly_one_place(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """3 admitted, 1 collapsed, 1 of an unknown judge, 2 broken, 1 repeated: 8 in = 3 + 1 + 1 + 3, in table, pages and CLI."""
     rows: list[Any] = [different(number) for number in range(3)]
     rows += [different(3, policy_logp_chosen=-40.0, policy_logp_rejected=-90.0), different(4, origin="synthetic", judge_id="stranger"),
              different(5, chosen_token_count=2.5), "no object", different(0)]
@@ -455,3 +476,5 @@ def test_every_input_row_ends_in_exactly_one_place(tmp_path: Path) -> None:
         reasons = found.quarantined().to_pylist()
         assert sorted((row["line"], row["field"], row["code"]) for row in reasons) == [
             (6, "chosen_token_count", "bad_token_count"), (7, "", "wrong_type"), (8, "", "repeated_row")]
+    assert run(["decide", source.digest, "--workspace", str(tmp_path / "workspace")]) == 0
+    assert "Pairs: 8 in = 3 admitted + 1 rejected + 1 held + 3 quarantined" in capfd.readouterr().out

@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -211,6 +212,14 @@ def rewritten(path: Path, change: Callable[[dict[str, Any]], Any]) -> None:
     path.write_bytes(canonical_bytes(document))
 
 
+def test_a_prepared_statement_whose_evidence_is_gone_is_prepared_again(d: Desk) -> None:
+    source = d.round()
+    d.propose(source)
+    prepared = d.prepare(source)
+    (prepared.folder / "receipt.json").unlink()
+    assert "prepare the statement again" in str(refused("not_prepared", 5, lambda: d.sign(prepared)))
+
+
 def test_the_list_of_admitted_pairs_is_the_one_that_the_engine_wrote(d: Desk) -> None:
     source = d.round()
     d.propose(source)
@@ -267,6 +276,29 @@ def test_an_approval_under_a_literal_gate_that_failed_does_not_verify(d: Desk, g
 
 
 # exports and what verify reads
+
+
+def test_an_export_with_another_proposal_than_the_decisions(d: Desk) -> None:
+    """Both are sound and in the ledger, and say the same of the round; the decision names one of them."""
+    source = d.round()
+    first = d.propose(source)
+    append_by_hand(d.ledger, seal_document(proposal_of(d, source), d.curator))
+    entry = d.sign(d.prepare(source)).entry
+    view = d.ledger.read()
+    export = make_export(view, entry, EvidenceStore.beside(d.workspace.ledger_file))
+    swapped = replace(export, proposal=first.envelope, proposal_statement=first.statement)
+    given: dict[str, Any] = {"registry": d.registry, "source": source, "view": view, "grids": AcceptedGrids.of(d.workspace)}
+    assert verify_export(export, **given).exit_code == 0
+    refused("proposal_changed", 5, lambda: verify_export(swapped, **given))
+    refused("proposal_changed", 5, lambda: verify_export(swapped, d.registry, None, None, signature_only=True))
+
+
+def test_a_round_that_lacks_approvals_is_open_and_exits_3(d: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A grid that asks for two approvals, with one of them given."""
+    source, _ = decided(d)
+    monkeypatch.setattr("core.signing.verify.required_approvals", lambda grid: 2)
+    result = verified(d, source, 1)
+    assert (result.outcome, result.exit_code, result.lines()[-1]) == ("OPEN (1 of 2 approvals)", 3, "OPEN (1 of 2 approvals)")
 
 
 def decided(d: Desk, **changes: Any) -> tuple[Round, Export]:
