@@ -18,7 +18,7 @@ from core.gates.behaviours import BehaviourClaim, ClaimPolicy, Grader, Measureme
 from core.statistics.arms import ArmRuns
 from core.statistics.multiple import benjamini_hochberg, holm
 from core.statistics.noise import NoiseBand
-from core.statistics.probability import Probability, short_exact
+from core.statistics.probability import Probability
 from core.statistics.rate_intervals import RateEstimate, rate_estimate
 from core.statistics.result import Result
 from core.statistics.verdict import Standing, points_text, standing_of
@@ -69,11 +69,6 @@ class BehaviourRow(Result):
     p: Probability | None
     adjusted: Fraction | None
     standing: Standing
-
-    def as_dict(self) -> dict[str, object]:
-        """JSON members; the adjusted p-value as a double, with the fraction where it is short."""
-        adjusted = None if self.adjusted is None else {"value": float(self.adjusted), "exact": short_exact(self.adjusted)}
-        return {**Result.as_dict(self), "adjusted": adjusted}
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,16 +94,16 @@ def _judge_checks(document: Mapping[str, Any], grid: Grid) -> Iterator[Robustnes
     for judge_id, judge in document["judges"].items():
         table = Confusion(tp=judge["tp"], fp=judge["fp"], fn=judge["fn"], tn=judge["tn"])
         for check in judge["gate"]["checks"]:
-            yield Robustness(check["name"], judge_id, check["state"], check["decides"], _judge_distance(check, table, grid))
+            yield Robustness(check["name"], judge_id, check["state"], check["decides"], _judge_distance(check, judge, table, grid))
 
 
-def _judge_distance(check: Mapping[str, Any], table: Confusion, grid: Grid) -> FlipDistance:
+def _judge_distance(check: Mapping[str, Any], judge: Mapping[str, Any], table: Confusion, grid: Grid) -> FlipDistance:
     match check["name"]:
         case "cohens_kappa":
             return kappa_flip_distance(table, grid.fraction(check["bound"]["key"]))
         case "exact_agreement" | "false_positive_rate":
             return _rate(check, grid, "case", 0, None)
         case "missing_verdict":
-            return FlipDistance(int(check["observed"]["numerator"]), False, "case")
+            return FlipDistance(len(judge["missing"]), False, "case")
         case _:
             return _no_count(check, A_FACT)

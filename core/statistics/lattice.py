@@ -61,10 +61,16 @@ def _scaled(values: Lattice, denominator: int) -> NDArray[Any]:
 
 def _stored(numerators: NDArray[Any], denominator: int) -> Lattice:
     """Reduced, and in int64 where that is safe."""
+    if _fits(numerators):
+        numerators = numerators.astype(np.int64)
     common = math.gcd(denominator, *np.unique(numerators).tolist())
     reduced = numerators // common
-    small = sum(abs(int(low)) for low in (reduced.min(), reduced.max())) * len(reduced) < _SAFE if len(reduced) else True
-    return Lattice(reduced.astype(np.int64 if small else object), denominator // common)
+    return Lattice(reduced.astype(np.int64 if _fits(reduced) else object), denominator // common)
+
+
+def _fits(numerators: NDArray[Any]) -> bool:
+    """Whether any sum of these integers, with signs, fits 64 bits with room to spare."""
+    return not len(numerators) or (abs(int(numerators.min())) + abs(int(numerators.max()))) * len(numerators) < _SAFE
 
 
 def fast_length(points: int) -> int:

@@ -13,7 +13,7 @@ from core.statistics.arms import flip_table
 from core.statistics.inputs import Level, equal_lengths, level_of
 from core.statistics.multiple import ADJUSTMENTS, Adjustment, adjusted_p_values
 from core.statistics.paired import FlipTable, Test, paired_test
-from core.statistics.probability import Probability, short_exact
+from core.statistics.probability import Probability
 from core.statistics.result import Interval, Result
 from core.statistics.verdict import Standing, flip_evidence, standing_of
 
@@ -33,11 +33,6 @@ class SliceRow(Result):
     adjusted: Mapping[Adjustment, Fraction]
     can_reach: bool
     standing: Standing
-
-    def as_dict(self) -> dict[str, object]:
-        """JSON members; adjusted p-values as doubles, with the fraction where it is short."""
-        adjusted = {name: {"value": float(value), "exact": short_exact(value)} for name, value in self.adjusted.items()}
-        return {**Result.as_dict(self), "adjusted": adjusted}
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from typing import Final, Literal
 
 from core.errors import RoundError
 from core.statistics.inputs import Level, Score, counts_of, exact_score, level_of
-from core.statistics.probability import short_exact
 from core.statistics.rate_intervals import normal_quantile
 from core.statistics.result import Result
 
@@ -91,12 +90,6 @@ class FlipEValue(Result):
     def rejects(self, alpha: Level) -> bool:
         """Whether the two-sided e-value has reached 1 / alpha."""
         return self.two_sided * level_of(alpha, name="alpha") >= 1
-
-    def as_dict(self) -> dict[str, object]:
-        """JSON members; the fractions only where they are short enough to be read."""
-        figures = {"two_sided": self.two_sided, "better": self.better}
-        written = {name: {"value": float(value), "exact": short_exact(value)} for name, value in figures.items()}
-        return {"fixes": self.fixes, "regressions": self.regressions, **written}
 
 
 def flip_e_value(fixes: int, regressions: int) -> FlipEValue:

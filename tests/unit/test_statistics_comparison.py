@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -40,6 +42,15 @@ def flips(fixes: int, regressions: int, both_pass: int = 0, both_fail: int = 0) 
 
 def of_counts(counts: dict[str, int], k: int = 4) -> list[list[bool]]:
     return [[run < passed for run in range(k)] for passed in counts.values()]
+
+
+def test_importing_the_statistics_does_not_pay_for_scipy() -> None:
+    """They come with the command line, whose --help would wait a second for it."""
+    names = "comparison", "slices", "reuse", "spending", "splits"
+    imports = "; ".join(f"import core.statistics.{name}" for name in names)
+    code = f"import sys; import core.gates.behaviour_versions; {imports}; print(sorted({{'scipy', 'statsmodels'}} & set(sys.modules)))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=PEERS.parents[2], check=True)
+    assert result.stdout.strip() == "[]"
 
 
 # arms

@@ -7,16 +7,19 @@ from fractions import Fraction
 from itertools import product
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.gates.assessment import assess
+from core.gates.calibration import RubricJudgeCalibrationGate
 from core.gates.robustness import A_FACT, A_MEASURE, NOT_BOUND, WAITS, robustness
 from core.grid import default_grid
 from core.rounds.folder import Round
 from core.rounds.ingest import ingest
 from core.rounds.workspace import Workspace
+from core.schemas import JUDGE_RECORDS
 from core.statistics.agreement import Confusion, cohen_kappa
 from core.statistics.flipping import CANNOT_FLIP, kappa_flip_distance, rate_flip_distance
 from core.statistics.ratio import Ratio
@@ -98,3 +101,22 @@ def test_every_check_of_the_worked_example(tmp_path: Path) -> None:
     assert found["no_collapsed_pair", None].reason == A_MEASURE and found["net_gain", None].reason == NOT_BOUND
     assert found["distinct_reviewer", None].reason == WAITS
     json.dumps([one.as_dict() for one in robustness(document, default_grid())])
+
+
+def test_a_judge_with_missing_verdicts_needs_all_of_them() -> None:
+    rows = [
+        {
+            "judge_id": "j", "case_id": f"c{k}", "order_swapped": False,
+            "rubric_approved": k % 2 == 0 if k > 0 else None, "verifier_passed": k % 2 == 0 if k > 1 else None,
+        }
+        for k in range(12)
+    ]
+    judge = RubricJudgeCalibrationGate(default_grid()).evaluate("j", pa.Table.from_pylist(rows, schema=JUDGE_RECORDS))
+    assert judge.missing == ("c0", "c1")
+    document = {"checks": [], "holdout": None, "judges": {"j": judge.as_dict()}}
+    found = {one.check: one.distance.text for one in robustness(document, default_grid())}
+    # ten agreeing cases, five of each: 8 of 10 is under .85, and kappa falls to .8 and then .6
+    assert found == {
+        "cohens_kappa": "2 cases from failing", "exact_agreement": "2 cases from failing", "false_positive_rate": "1 case from failing",
+        "missing_verdict": "2 cases from holding",
+    }
