@@ -1,0 +1,199 @@
+"""``countersign judges``: what the evidence about each judge of a round is worth. It decides nothing and never refuses."""
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import pyarrow.compute as pc
+import typer
+
+from core.cli import output
+from core.cli.options import DEFAULT_WORKSPACE, JsonOption, RoundArgument, WorkspaceOption
+from core.cli.output import Cell, Styled
+from core.gates import judge_words as words
+from core.gates.calibration import JudgeCalibration, RubricJudgeCalibrationGate
+from core.gates.judge_cases import cases_of, content_verdicts, judge_figures
+from core.gates.judge_evidence import CasesEvidence, JudgeReport, judge_ids, judge_report, known_judge, strength
+from core.gates.judge_parts import EvidenceRules, Part
+from core.gates.judge_peers import JudgeHistory, JudgesTogether, PeerAgreement, judge_history, judges_together
+from core.grid import Grid, default_grid, load_grid
+from core.rounds.folder import Round
+from core.rounds.workspace import Workspace
+from core.signing.grids import AcceptedGrids
+from core.signing.ledger import Ledger
+from core.signing.status import round_status
+from core.statistics.judge_evidence import JudgeEvidence
+from core.statistics.provable import Light
+from core.statistics.ratio import fraction_text, percent_text
+
+_STYLES = {Light.PROVES: "pass", Light.MEETS: "held", Light.FAILS: "refuse", Light.UNDEFINED: "refuse"}
+_RATES = {
+    "exact_agreement": "exact agreement", "false_positive_rate": "false-positive approvals", "false_discovery_rate": "false discoveries",
+    "false_negative_rate": "passing answers rejected", "recall": "passing answers approved", "specificity": "failed answers rejected",
+    "precision": "approved that pass", "negative_predictive_value": "rejected that fail", "prevalence": "prevalence of passes",
+}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("judges")(judges_command)
+
+
+def judges_command(
+    selector: RoundArgument,
+    judge: Annotated[str | None, typer.Option("--judge", help="This judge alone, with everything about it.")] = None,
+    grid: Annotated[Path | None, typer.Option("--grid", help="A grid file; otherwise the grid of the round's proposal, or the default grid.")] = None,
+    workspace: WorkspaceOption = DEFAULT_WORKSPACE,
+    as_json: JsonOption = False,
+) -> None:
+    """What the evidence about each judge can prove: intervals, slices, thresholds, biases, other judges, earlier rounds."""
+    place = Workspace.open(workspace)
+    source = place.round(selector)
+    rules = _grid_of(place, source) if grid is None else load_grid(grid)
+    records = judge_figures(source)
+    names = judge_ids(source, records) if judge is None else (known_judge(source, records, judge),)
+    if as_json:
+        output.document({
+            "round_id": source.manifest.round_id, "round_digest": source.digest, "grid_digest": rules.digest,
+            "judges": {name: _document(place, source, rules, name) for name in names},
+        })
+    elif judge is None:
+        _print_all(source, rules, names)
+    else:
+        _print_one(place, source, rules, judge)
+
+
+def _grid_of(place: Workspace, source: Round) -> Grid:
+    proposal = round_status(Ledger(place.ledger_file).read(), source.digest).proposal
+    return default_grid() if proposal is None else AcceptedGrids.of(place).grid(proposal.statement.predicate["grid_digest"])
+
+
+def _gate(source: Round, grid: Grid, judge_id: str) -> JudgeCalibration:
+    records = source.table("judge_records")
+    return RubricJudgeCalibrationGate(grid).evaluate(judge_id, records.filter(pc.equal(records["judge_id"], judge_id)))
+
+
+def _around(place: Workspace, source: Round, grid: Grid, judge_id: str) -> tuple[Part[JudgesTogether], JudgeHistory]:
+    rules = EvidenceRules.of(grid)
+    return judges_together(content_verdicts(source), judge_id, rules), judge_history(place, source, judge_id, rules)
+
+
+def _document(place: Workspace, source: Round, grid: Grid, judge_id: str) -> dict[str, Any]:
+    together, history = _around(place, source, grid, judge_id)
+    gate = _gate(source, grid, judge_id)
+    return {
+        **judge_report(source, grid, judge_id).as_dict(), "gate": gate.as_dict()["gate"], "missing": list(gate.missing),
+        "together": together.as_dict(), "history": history.as_dict(),
+    }
+
+
+def _print_all(source: Round, grid: Grid, names: tuple[str, ...]) -> None:
+    if not names:
+        output.line("This round has no judge.")
+        return
+    records, rules = judge_figures(source), EvidenceRules.of(grid)
+    rows = [
+        (name, _gate_cell(_gate(source, grid, name)), *_summary(strength(source, cases_of(records, name), rules))) for name in names
+    ]
+    output.table(
+        ("judge", "gate", "cases", "kappa", "interval", "false-positive approvals", "these cases prove", "strength"), rows,
+        title=f"Judges of {source.manifest.round_id}", right=("cases", "kappa"),
+    )
+    output.line("Strength is that of the false-positive bound. One judge with everything: --judge ID")
+
+
+def _summary(figures: JudgeEvidence) -> tuple[Cell, ...]:
+    return (
+        figures.table.n, words.figure(figures.kappa.kappa), figures.kappa.interval.text,
+        fraction_text(figures.rates["false_positive_rate"].rate), *_strength(figures),
+    )
+
+
+def _gate_cell(gate: JudgeCalibration) -> Styled:
+    return Styled("open", "pass") if gate.open else Styled(f"closed: {', '.join(gate.failing)}", "refuse")
+
+
+def _strength(figures: JudgeEvidence) -> tuple[Cell, Cell]:
+    """What these cases prove about the false-positive rate, and whether that is the bound."""
+    light = figures.fpr_light
+    return ("", "") if light is None else (words.proven(light), Styled(light.text, _STYLES[light.light]))
+
+
+def _print_one(place: Workspace, source: Round, grid: Grid, judge_id: str) -> None:
+    report, gate = judge_report(source, grid, judge_id), _gate(source, grid, judge_id)
+    together, history = _around(place, source, grid, judge_id)
+    output.line(f"{judge_id}: gate {_gate_cell(gate).text}", "pass" if gate.open else "refuse")
+    output.facts([
+        ("round", f"{source.manifest.round_id} {source.digest}"), ("grid", f"{grid.name} version {grid.version} {grid.digest}"),
+        ("cases", words.cases_words(report.whole)), ("in swapped order", f"{report.swapped:,}"),
+        ("confidence", f"{percent_text(report.confidence)} of intervals, level {percent_text(report.alpha)} of tests and proofs"),
+    ])
+    _print_figures(report.whole)
+    _print_slices(report.slices)
+    for title, sentences in (
+        ("Thresholds", words.said(report.whole.graded, words.graded_sentences)),
+        ("Position bias", words.said(report.whole.position, lambda found: words.position_sentences(found, report.alpha))),
+        ("Length bias", words.said(report.whole.length, lambda found: [words.length_sentence(found)])),
+        ("Self-preference", words.said(report.whole.own, words.self_sentences)),
+        ("Pass rate corrected for judge error", words.said(report.whole.pass_rate, lambda found: [words.pass_rate_sentence(found)])),
+    ):
+        _print_section(title, sentences)
+    _print_pass_rates(report.slices)
+    _print_section("Other judges on these cases", words.said(together, words.together_sentences))
+    if together.value is not None:
+        output.table(("judge", "both judged", "kappa with this one", "interval"), map(_peer, together.value.pairs), right=("both judged",))
+    _print_section("Earlier rounds", _history(history, report))
+
+
+def _print_section(title: str, sentences: list[str]) -> None:
+    output.line()
+    output.line(title, "strong")
+    for sentence in sentences:
+        output.line(sentence)
+
+
+def _peer(pair: PeerAgreement) -> tuple[Cell, ...]:
+    return pair.judge_id, pair.kappa.n, words.figure(pair.kappa.kappa), words.kappa_interval(pair.kappa)
+
+
+def _print_figures(cases: CasesEvidence) -> None:
+    figures = cases.figures
+    output.line()
+    output.table(("check", "strength"), [(name, text) for name, text in words.lights(figures)], title="What these cases prove")
+    for light in (figures.agreement_light, figures.fpr_light):
+        if light is not None:
+            output.line(light.detail)
+    output.line()
+    output.table(("figure", "value"), words.chance_rows(figures), title="Beside kappa")
+    output.line(figures.chance.paradox)
+    output.line()
+    rows = [
+        (name, fraction_text(rate.rate), words.percent_interval(rate.wilson), words.percent_interval(rate.clopper_pearson))
+        for name, rate in ((_RATES[key], figures.rates[key]) for key in _RATES)
+    ]
+    output.table(("rate", "observed", "Wilson", "Clopper-Pearson"), rows, title="Rates")
+
+
+def _print_slices(slices: tuple[CasesEvidence, ...]) -> None:
+    output.line()
+    rows = [
+        (part.name or words.NO_SLICE, words.cases_words(part), *_summary(part.figures)[1:]) for part in slices
+    ]
+    if rows:
+        names = ("slice", "cases", "kappa", "interval", "false-positive approvals", "these cases prove", "strength")
+        output.table(names, rows, title="Slices", right=("kappa",))
+        output.line(words.SLICES_NOTE)
+    else:
+        output.line("Slices", "strong")
+        output.line(words.sentence(words.NO_SLICES))
+
+
+def _print_pass_rates(slices: tuple[CasesEvidence, ...]) -> None:
+    rows = [(part.name or words.NO_SLICE, *words.pass_rate_cells(part.pass_rate)) for part in slices]
+    if rows:
+        output.table(("slice", "approved", "corrected by errors elsewhere", "interval", "verifier passes", "that is"), rows)
+
+
+def _history(history: JudgeHistory, report: JudgeReport) -> list[str]:
+    said = [f"{one.round_id}: {' '.join(words.history_sentences(one, report.alpha))}" for one in history.rounds]
+    return said + words.history_end(history)
