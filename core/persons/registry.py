@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
@@ -55,7 +56,7 @@ class Registry:
                 "registry_unreadable", expected="a readable registry", got=problem.strerror or "no such file",
                 remedy="enrol the first person with countersign enrol", where=Where(path.name),
             ) from problem
-        return cls.from_bytes(data, file=path.name)
+        return _loaded(data, path.name)
 
     @classmethod
     def from_bytes(cls, data: bytes, *, file: str = "reviewers.toml") -> Registry:
@@ -79,6 +80,12 @@ class Registry:
     def by_keyid(self, keyid: str) -> tuple[Person, RegisteredKey] | None:
         """The person and key of a fingerprint, or None."""
         return self._by_keyid.get(keyid)
+
+
+@lru_cache(maxsize=1)
+def _loaded(data: bytes, file: str) -> Registry:
+    """The bytes of a registry say all there is to know about it; a page asks for it again and again."""
+    return Registry.from_bytes(data, file=file)
 
 
 def answerable(identifier: object, registry: Registry | None = None) -> frozenset[str]:

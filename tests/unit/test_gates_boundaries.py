@@ -127,6 +127,19 @@ def test_a_refusal_record_names_the_undefined_share_as_well(tmp_path: Path) -> N
     assert reasons["undefined_statistic"] == f"{sanity}; {share}"
 
 
+def test_a_rate_over_no_failure_is_undefined_although_kappa_is_a_number(tmp_path: Path) -> None:
+    """The verifier passed all ten and the judge approved nine: kappa is 0, the false-positive rate is 0 of 0. No receipt."""
+    records = [{"case_id": f"c{number}", "rubric_approved": number > 0, "verifier_passed": True} for number in range(10)]
+    for role in ("calibrated", "uncalibrated"):
+        place = tmp_path / role
+        place.mkdir()
+        assessment = of_bundle(place, bundle() | {f"{role}_judge_records": records})
+        judge = assessment.judges[role]
+        assert (judge["kappa"]["value"], judge["fpr"]["value"], judge["gate"]["open"]) == (0, None, False)
+        assert [item["code"] for item in assessment.document["refusal"]["reasons"]] == ["undefined_statistic"]
+        assert f"false-positive rate of the {role} judge" in assessment.document["refusal"]["reasons"][0]["detail"]
+
+
 def test_the_collapsed_share_is_over_pairs_neither_invalid_unverified_nor_held() -> None:
     """Six pairs: admitted, collapsed, collapsed and unverified, unverified, held and collapsed, invalid. Judged: the first two."""
     fallen = {"policy_logp_chosen": -40.0, "policy_logp_rejected": -90.0}

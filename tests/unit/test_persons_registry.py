@@ -78,6 +78,19 @@ def test_a_table_may_be_added_at_the_end() -> None:
     assert found is not None and found[0].id == "ana@example.org"
 
 
+def test_a_registry_is_read_once_while_its_bytes_stay_the_same(tmp_path: Path) -> None:
+    file = tmp_path / "reviewers.toml"
+    file.write_bytes(b"registry_version = 1\n")
+    first = Registry.load(file)
+    assert Registry.load(file) is first
+    file.write_bytes(b"registry_version = 1\n\n")
+    assert Registry.load(file).digest != first.digest
+    file.write_bytes(b"registry_version = 2\n")
+    for _ in range(2):
+        with pytest.raises(RegistryError):
+            Registry.load(file)
+
+
 def test_load_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "reviewers.toml").write_text(BASE)
     assert Registry.load(tmp_path / "reviewers.toml").digest == load(BASE).digest

@@ -293,6 +293,26 @@ def test_an_export_with_another_proposal_than_the_decisions(d: Desk) -> None:
     refused("proposal_changed", 5, lambda: verify_export(swapped, d.registry, None, None, signature_only=True))
 
 
+def test_an_export_whose_proposal_came_after_the_decision(d: Desk) -> None:
+    source, export = decided(d)
+    view = append_by_hand(d.ledger, seal_document(proposal_of(d, source), d.curator))
+    swapped = replace(export, proposal=view.entries[2].envelope, proposal_statement=view.entries[2].statement)
+    refused("proposal_after_decision", 5, lambda: verify_export(swapped, d.registry, source, view, AcceptedGrids.of(d.workspace)))
+
+
+@pytest.mark.parametrize("changed", [
+    {"round_id": "other"}, {"round_digest": "0" * 64}, {"grid_digest": "0" * 64}, {"holdout_digest": "0" * 64}, {"candidate_digest": "0" * 64},
+    {"proposers": ["worker-curator-01", "eva@example.org"]},
+])
+def test_a_decision_that_says_other_than_its_proposal(d: Desk, changed: dict[str, Any]) -> None:
+    """Both are signed by the right persons: without a round at hand only the two can be held against each other."""
+    _, export = decided(d)
+    forged = build_statement("decision", {**export.decision_statement.predicate, **changed})
+    swapped = replace(export, decision=seal_document(forged, d.verifier), decision_statement=forged)
+    error = refused("differs_from_proposal", 5, lambda: verify_export(swapped, d.registry, None, None, signature_only=True))
+    assert error.where is not None and error.where.field == next(iter(changed))
+
+
 def test_a_round_that_lacks_approvals_is_open_and_exits_3(d: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """A grid that asks for two approvals, with one of them given."""
     source, _ = decided(d)
