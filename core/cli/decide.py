@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ from core.cli.output import Cell, Styled
 from core.errors import EXIT, CountersignError, IdentityError, RoundError, Where
 from core.gates.assessment import Assessment, headline, load_or_assess
 from core.gates.receipt import PROMOTE_AWAITING, Decision, decide
+from core.gates.strength_words import holdout_sentences, texts_of
 from core.grid import Grid, default_grid, load_grid
 from core.persons.identity import person_key
 from core.persons.registry import Registry
@@ -178,10 +179,15 @@ def _print(assessment: Assessment, decision: Decision | None, grid: Grid, approv
     checks = [*document["checks"]]
     if decision is not None:
         checks = [check for check in checks if check["name"] != decision.check.name] + [decision.check.as_dict()]
-    output.table(("check", "state", "observed", "bound", "distance"), [_row(check) for check in checks], title="Checks")
+    strengths = texts_of(assessment.strength)
+    rows = [_row(check, strengths[check["name"]]["text"]) for check in checks]
+    output.table(("check", "state", "observed", "bound", "distance", "strength"), rows, title="Checks")
     if document["judges"]:
         output.table(("judge", "gate", "kappa", "agreement", "false-positive approvals"), _judge_rows(document["judges"]), title="Judges")
+        output.table(("judge", "check", "strength", "from flipping"), _strength_rows(assessment.strength), title="What the judges' cases prove")
     _print_pairs(document)
+    for sentence in holdout_sentences(assessment.strength):
+        output.line(sentence)
     for check in checks:
         if check["remedy"] is not None:
             output.line(f"To hold: {check['remedy']}")
@@ -190,9 +196,13 @@ def _print(assessment: Assessment, decision: Decision | None, grid: Grid, approv
     output.line(_closing(assessment, decision, approved), "strong")
 
 
-def _row(check: dict[str, Any]) -> tuple[Cell, ...]:
+def _row(check: dict[str, Any], strength: str) -> tuple[Cell, ...]:
     distance = "" if check["distance"] is None else check["distance"]["text"]
-    return (check["name"], Styled(check["state"], _STYLES[check["state"]]), check["observed"]["text"], check["bound"]["text"], distance)
+    return (check["name"], Styled(check["state"], _STYLES[check["state"]]), check["observed"]["text"], check["bound"]["text"], distance, strength)
+
+
+def _strength_rows(strength: Mapping[str, Any]) -> list[tuple[Cell, ...]]:
+    return [(judge["judge_id"], check["name"], check["text"], check["flip"]["text"]) for judge in strength["judges"] for check in judge["checks"]]
 
 
 def _judge_rows(judges: dict[str, Any]) -> list[tuple[Cell, ...]]:

@@ -28,12 +28,14 @@ from core.gates.promotion import (
     sanity_of,
 )
 from core.gates.receipt import PROMOTE_AWAITING, REFUSE, receipt_number, refusal_record
+from core.gates.strength import strength_of
 from core.grid import Grid
 from core.literals import LiteralGateResult, Violation, code_digest, run_literal_gate
 from core.rounds.folder import Round
 from core.rounds.form import check_form
 from core.rounds.workspace import Workspace
 from core.schemas import PARTS, REASONS
+from core.settings import SETTINGS
 from core.version import ENGINE_VERSION
 
 ASSESSMENT_FILE: Final = "assessment.json"
@@ -86,6 +88,12 @@ class Assessment:
     def literal_gate(self) -> Mapping[str, Any]:
         gate: Mapping[str, Any] = self.document["literal_gate"]
         return gate
+
+    @property
+    def strength(self) -> Mapping[str, Any]:
+        """What the evidence behind the checks can prove (``core/gates/strength.py``)."""
+        strength: Mapping[str, Any] = self.document["strength"]
+        return strength
 
     @property
     def reason_table(self) -> Mapping[str, Any]:
@@ -158,6 +166,7 @@ def assess(
     found.checks.append(promoter.literal_gate(gate.files, len(gate.violations)))
     receipt = _receipt_numbers(source, grid, found)
     document = _document(source, grid, found, gate, code_digest() if code is None else code, missing, receipt)
+    document["strength"] = strength_of(source, document, grid)
     for name in (SCORED_FILE, ADMITTED_FILE):
         path = destination / name
         document["files"][name] = file_digest(path) if path.is_file() else None
@@ -283,7 +292,7 @@ def _document(
         refusal = refusal_record([*found.reasons, *(_reason(check) for check in blocked)])
     verdict = REFUSE if refusal is not None or blocked else PROMOTE_AWAITING
     return {
-        "schema_version": 1, "engine_version": ENGINE_VERSION, "code_digest": code,
+        "schema_version": SETTINGS["storage"]["assessment_version"], "engine_version": ENGINE_VERSION, "code_digest": code,
         "round_id": manifest.round_id, "round_digest": source.digest, "proposers": list(manifest.proposers), "reviewer": manifest.reviewer,
         "grid_digest": grid.digest, "grid_name": grid.name, "grid_version": grid.version,
         "verdict": verdict, "parts": list(manifest.parts), "missing_parts": missing,

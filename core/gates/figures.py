@@ -2,11 +2,15 @@
 library make no difference."""
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from typing import Final
 
 from core.settings import SETTINGS
+from core.statistics.probability import Probability, short_exact
+from core.statistics.ratio import Ratio, json_integer
+from core.statistics.result import Interval
 
 SIGNIFICANT_DIGITS: Final[int] = SETTINGS["statistics"]["signed_digits"]
 _CONTEXT: Final = Context(prec=SIGNIFICANT_DIGITS, rounding=ROUND_HALF_EVEN)
@@ -22,3 +26,39 @@ def significant(value: Fraction | float | None) -> float | None:
         return None
     exact = Fraction(value) if isinstance(value, (Fraction, int)) else Fraction(repr(float(value)))
     return float(_CONTEXT.divide(Decimal(exact.numerator), Decimal(exact.denominator)))
+
+
+def rounded_interval(interval: Interval) -> Interval:
+    """The same interval with its ends rounded, so that what is written about it is the same everywhere."""
+    return replace(interval, lower=significant(interval.lower), upper=significant(interval.upper))
+
+
+def interval_members(interval: Interval) -> dict[str, object]:
+    """An interval as JSON members; null ends with the reason where it is undefined."""
+    return {
+        "lower": significant(interval.lower), "upper": significant(interval.upper), "confidence": significant(interval.confidence),
+        "method": interval.method, "undefined": interval.undefined,
+    }
+
+
+def no_interval_members(method: str, undefined: str) -> dict[str, object]:
+    """An interval that cannot be given because no confidence is set."""
+    return {"lower": None, "upper": None, "confidence": None, "method": method, "undefined": undefined}
+
+
+def ratio_members(ratio: Ratio) -> dict[str, object]:
+    """A ratio as JSON members: as counted, with its rounded value or the reason."""
+    return {
+        "numerator": json_integer(ratio.numerator), "denominator": json_integer(ratio.denominator), "value": significant(ratio.value),
+        "undefined": ratio.undefined,
+    }
+
+
+def probability_members(p: Probability) -> dict[str, object]:
+    """A p-value as JSON members; the fraction where it is short, and how it was made."""
+    return {"value": significant(p.fraction), "exact": None if p.exact is None else short_exact(p.exact), "method": p.method}
+
+
+def rounded_probability(p: Probability) -> Probability:
+    """A p-value that was counted as it is; one that doubles made, rounded."""
+    return p if p.exact is not None else replace(p, value=significant(p.value) or 0.0)
