@@ -63,7 +63,7 @@ def head_rows(ledger: LedgerView) -> list[tuple[str, list[Span]]]:
     """The head of the chain: compare it with one that you wrote down elsewhere to notice a dropped tail."""
     rows: list[tuple[str, list[Span]]] = [
         ("Head", [strong(words.plural(ledger.size, "entry", "entries")), muted(", root "), blocks.digest(ledger.root, "the root of the Merkle tree"),
-                  muted("; write it down elsewhere, and a dropped or changed entry shows")]),
+                  muted(" write it down elsewhere: a dropped or changed entry shows")]),
         ("Name", [mono(ledger.origin or "no name yet")]),
     ]
     if ledger.torn:
@@ -84,7 +84,7 @@ def chain_table(entries: list[LedgerEntry]) -> Block:
     """One row an entry."""
     columns = [
         blocks.column("Entry", align="right"), blocks.column("What"), blocks.column("Round"), blocks.column("Who"), blocks.column("When"),
-        blocks.column("Comment"), blocks.column("Envelope"),
+        blocks.column("Comment"),
     ]
     return blocks.table("chain", columns, [_row(entry) for entry in entries], label="Entries of the ledger, newest first")
 
@@ -95,7 +95,7 @@ def _row(entry: LedgerEntry) -> dict[str, Any]:
         blocks.cell(blocks.link(str(entry.index), "ledger", entry=str(entry.index), title="Open this entry")),
         blocks.cell(signing_words.entry_badge(entry)), blocks.cell(*_about(entry)), blocks.cell(text(entry.statement.signer, "keep")),
         blocks.cell(text(words.short_time(predicate["issuedAt"]), "nowrap")),
-        blocks.cell(text(signing_words.comment_excerpt(predicate.get("comment")))), blocks.cell(blocks.digest(entry.digest, "the envelope's digest")),
+        blocks.cell(text(signing_words.comment_excerpt(predicate.get("comment")))),
     )
 
 
@@ -155,9 +155,9 @@ def _neighbours(ledger: LedgerView, entry: LedgerEntry) -> list[Span]:
     """Ways to the list and to the entries beside this one."""
     spans = [blocks.link("All entries", "ledger")]
     if entry.index:
-        spans += [text("  "), blocks.link("Older", "ledger", entry=str(entry.index - 1))]
+        spans += [muted(" · "), blocks.link("Older", "ledger", entry=str(entry.index - 1))]
     if entry.index + 1 < ledger.size:
-        spans += [text("  "), blocks.link("Newer", "ledger", entry=str(entry.index + 1))]
+        spans += [muted(" · "), blocks.link("Newer", "ledger", entry=str(entry.index + 1))]
     return spans
 
 

@@ -164,7 +164,7 @@ def _distinct(view: View, person: str | None) -> list[Span]:
         return [badge("open", "off", "open"), muted(" until it is known who signs")]
     reason = signing_rules.why_not_this_person(view.manifest, view.desk, view.round.digest, person)
     if reason is None:
-        return [badge("yes", "ok", "check"), text(f" {person} is none of the proposers, by id and by alias")]
+        return [badge("yes", "ok", "check"), text(" none of the proposers, by id or alias")]
     return [badge("blocked", "bad", "cross"), text(f" {reason}")]
 
 

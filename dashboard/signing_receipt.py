@@ -92,7 +92,7 @@ def result_blocks(result: Result, who: str = "Verified") -> list[Block]:
     rows = [(name.capitalize(), [text(said)]) for name, said in report.checks]
     used: list[tuple[str, list[Span]]] = [("Registry used", [blocks.digest(report.registry_digest, "the registry's digest")])]
     if report.head is not None:
-        used.append(("Ledger used", [*signing_words.head_spans(report.head.as_dict()), muted("; revocations after it are unknown")]))
+        used.append(("Ledger used", [*signing_words.head_spans(report.head.as_dict()), muted(" revocations after it are unknown")]))
     notes = [blocks.bullets(*([muted(note)] for note in report.notes))] if report.notes else []
     return [_outcome(report, who, when), blocks.facts([*rows, *used]), *notes]
 

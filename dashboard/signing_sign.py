@@ -49,8 +49,8 @@ def exact_bytes(key: str, payload: bytes, digest: str, sentence: str) -> None:
     """Signed bytes as text: their count, their digest, then all of them."""
     components.section(
         f"bytes-{key}", "The exact bytes",
-        blocks.paragraph(f"{sentence} RFC 8785 JSON, ", strong(words.plural(len(payload), "byte")), ", SHA-256 ", blocks.digest(digest),
-                         muted(". Hidden characters are shown as marks.")),
+        blocks.paragraph(f"{sentence} RFC 8785 JSON, ", strong(words.plural(len(payload), "byte")),
+                         "; hidden characters are shown as marks. SHA-256 ", blocks.digest(digest)),
     )
     components.code(payload.decode("utf-8"), height=_SETTINGS["bytes_height"])
 
@@ -84,7 +84,7 @@ def _countdown(expires_at: str) -> None:
     if signing_words.is_over(expires_at, now):
         st.rerun(scope="app")
     left = signing_words.left_words(signing_words.time_left(expires_at, now))
-    until = muted(f" to sign, until {signing_words.clock(expires_at)}")
+    until = muted(f" to sign, until {signing_words.clock(expires_at).partition(' ')[-1]}")
     components.sheet("countdown", blocks.paragraph(blocks.icon("clock"), strong(f"{left} left"), until))
 
 

@@ -99,7 +99,7 @@ def verdict_spans(predicate: Predicate) -> list[Span]:
 def engine_spans(predicate: Predicate) -> list[Span]:
     """Which engine computed it, and whether its source is free of hard-coded thresholds."""
     gate = predicate["literal_gate"]
-    said = f"; literal gate: {words.plural(len(gate['violations']), 'violation')} in {words.count(gate['files'])} files"
+    said = f" literal gate: {words.plural(len(gate['violations']), 'violation')} in {words.count(gate['files'])} files"
     return [text(f"{predicate['engine_version']}, code "), blocks.digest(predicate["code_digest"], "the code digest"), muted(said)]
 
 

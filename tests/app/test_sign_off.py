@@ -94,7 +94,7 @@ def test_prepare_says_what_who_and_what_is_missing(room: Room, source: Round) ->
     assert at.selectbox(key="signing_as").options == ["worker-curator-01", VERIFIER, "ben@example.org", "eva@example.org"]
     at.selectbox(key="signing_as").set_value(VERIFIER).run()
     assert at.selectbox(key="you_are").value == VERIFIER                       # the side bar follows
-    assert f"{VERIFIER} is none of the proposers" in read(at, "proposer")
+    assert "yes none of the proposers, by id or alias" in read(at, "proposer")
     assert reason(at) == "Not yet: Choose to approve or to reject."
     at.button_group[0].set_value("Reject").run()
     assert "does not replace the baseline" in read(at, "section-matter")
