@@ -25,7 +25,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from core.settings import SETTINGS
+from core.text import shortened
 
+_SHOWN: int = SETTINGS["text"]["raw_characters"]
+"""A key or value of a million characters is named by its beginning."""
 EXIT: dict[str, int] = dict(SETTINGS["exit_codes"])
 """Exit codes of the command line by name: done, fault, usage, refused, bad_input, not_authorised, files_differ, recomputed_differently."""
 
@@ -45,7 +48,7 @@ class Where:
         if self.line is not None:
             parts.append(f"line {self.line}")
         if self.field is not None:
-            parts.append(f"field {self.field}")
+            parts.append(f"field {shortened(self.field, _SHOWN)}")
         return ", ".join(parts)
 
 
@@ -60,7 +63,7 @@ class CountersignError(Exception):
     exit_name: ClassVar[str] = "fault"
 
     def __init__(self, code: str, *, expected: str, got: str, remedy: str, where: Where | None = None) -> None:
-        self.code, self.expected, self.got, self.remedy, self.where = code, expected, got, remedy, where
+        self.code, self.expected, self.got, self.remedy, self.where = code, expected, shortened(got, _SHOWN), shortened(remedy, _SHOWN), where
         super().__init__(code)
 
     @property
@@ -76,7 +79,8 @@ class CountersignError(Exception):
         where = self.where or Where()
         return {
             "error": self.code, "who": self.who, "expected": self.expected, "got": self.got, "remedy": self.remedy,
-            "file": where.file, "line": where.line, "field": where.field, "exit_code": self.exit_code,
+            "file": where.file, "line": where.line, "field": None if where.field is None else shortened(where.field, _SHOWN),
+            "exit_code": self.exit_code,
         }
 
 

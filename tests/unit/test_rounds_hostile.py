@@ -114,6 +114,24 @@ def test_a_number_of_a_million_digits_takes_no_time(tmp_path: Path) -> None:
     assert len(source.table("quarantine")["raw"][0].as_py()) < 2 * SETTINGS["text"]["raw_characters"]
 
 
+@pytest.mark.parametrize("place", ["key", "value", "row", "id"])
+def test_an_error_about_a_huge_text_is_short(tmp_path: Path, place: str, capfd: pytest.CaptureFixture[str]) -> None:
+    huge, document = "x" * 1_000_000, bundle()
+    if place == "key":
+        document[huge] = 1
+    elif place == "row":
+        document["verified_candidates"][0][huge] = 1
+    elif place == "value":
+        document["sanity_outcomes"][huge] = "n/a"
+    else:
+        document["proposer_id"] = huge
+    file = bundle_file(tmp_path / "input", document)
+    for more in ([], ["--json"]):
+        assert run(["ingest", str(file), "--workspace", str(tmp_path / "workspace"), *more]) == 4
+        printed = capfd.readouterr()
+        assert 0 < len(printed.out + printed.err) < 10_000
+
+
 # records
 
 

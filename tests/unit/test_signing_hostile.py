@@ -412,23 +412,52 @@ except CountersignError as error:
 """
 
 
+PROPOSER = """
+import sys
+from pathlib import Path
+sys.path[:0] = [{root!r}, {tests!r}]
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from support_signing import NOW, Actor
+from core.errors import CountersignError
+from core.grid import default_grid
+from core.persons.registry import Registry
+from core.rounds.workspace import Workspace
+from core.signing.propose import propose
+workspace = Workspace.open(Path(sys.argv[1]))
+actor = Actor(sys.argv[3], private=Ed25519PrivateKey.from_private_bytes(bytes.fromhex(sys.argv[4])))
+source = workspace.round(sys.argv[2])
+sys.stdin.readline()
+try:
+    print("proposed", propose(workspace, source, default_grid(), actor.id, actor, Registry.load(workspace.registry_file), NOW).index)
+except CountersignError as error:
+    print(error.code)
+"""
+
+
+def at_once(code: str, arguments: list[list[str]]) -> list[str]:
+    """What processes say that all begin at the same moment."""
+    code = code.format(root=str(Path(__file__).parents[2]), tests=str(Path(__file__).parents[1]))
+    processes = [subprocess.Popen([sys.executable, "-c", code, *each], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for each in arguments]
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    return sorted(process.communicate()[0].strip() for process in processes)
+
+
+def test_processes_that_propose_at_once_propose_once(d: Desk) -> None:
+    source = d.round()
+    each = [str(d.workspace.root), source.digest, d.curator.id, d.curator.private.private_bytes_raw().hex()]
+    assert at_once(PROPOSER, [each] * 3) == ["already_proposed", "already_proposed", "proposed 0"]
+    assert d.ledger.read().size == 1
+
+
 def test_processes_that_sign_at_once_close_the_round_once(d: Desk) -> None:
     source = d.round(reviewer_id=...)
     d.propose(source)
     choices: list[tuple[Actor, Any]] = [(d.ben, "approve"), (d.eva, "reject"), (d.verifier, "approve")]
     prepared = [(d.prepare(source, actor, choice=choice), actor) for actor, choice in choices]
-    root, tests = Path(__file__).parents[2], Path(__file__).parents[1]
-    code = SIGNER.format(root=str(root), tests=str(tests))
-    processes = [
-        subprocess.Popen([sys.executable, "-c", code, str(d.workspace.root), item.digest, actor.id, actor.private.private_bytes_raw().hex()],
-                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        for item, actor in prepared
-    ]
-    for process in processes:
-        assert process.stdin is not None
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    said = sorted(process.communicate()[0].strip() for process in processes)
+    said = at_once(SIGNER, [[str(d.workspace.root), item.digest, actor.id, actor.private.private_bytes_raw().hex()] for item, actor in prepared])
     assert said == ["round_closed", "round_closed", "signed 1"]
     assert d.ledger.read().size == 2
     assert len(list((d.workspace.ledger_file.parent / "evidence").iterdir())) == 2
