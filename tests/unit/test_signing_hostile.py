@@ -437,7 +437,8 @@ except CountersignError as error:
 def at_once(code: str, arguments: list[list[str]]) -> list[str]:
     """What processes say that all begin at the same moment."""
     code = code.format(root=str(Path(__file__).parents[2]), tests=str(Path(__file__).parents[1]))
-    processes = [subprocess.Popen([sys.executable, "-c", code, *each], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for each in arguments]
+    command, pipes = [sys.executable, "-c", code], {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    processes = [subprocess.Popen([*command, *each], text=True, **pipes) for each in arguments]
     for process in processes:
         assert process.stdin is not None
         process.stdin.write("go\n")
