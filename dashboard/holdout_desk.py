@@ -1,22 +1,65 @@
 """The moving parts of the Holdout page: what the workspace knows about the lock, the list of flips, the open item."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import streamlit as st
 
+from core.errors import CountersignError
+from core.gates.exposure_report import exposure_of
 from core.gates.holdout import holdout_differences, normalised_lock
+from core.gates.holdout_evidence import HoldoutReport, holdout_report
+from core.grid import Grid
 from core.rounds.folder import Round
 from core.settings import SETTINGS
 from core.signing.status import lock_words
-from dashboard import blocks, components, holdout_view, loaders, navigation, words
+from dashboard import blocks, components, holdout_strength, holdout_view, loaders, navigation, words
 from dashboard.blocks import Block, Span
 from dashboard.frame import View
 
 _CHOICE: Final = "flips_choice"
 _UNFIT: Final = ("unknown_item", "duplicate_outcome", "missing_outcome")
 """Reasons of a refusal that stand for outcomes which do not fit the holdout."""
+
+
+@st.cache_resource(max_entries=SETTINGS["dashboard"]["open_databases"], show_spinner=False)
+def _report(folder: str, _source: Round, _document: Mapping[str, Any], _grid: Grid) -> HoldoutReport | None:
+    return holdout_report(_source, _document, _grid)
+
+
+def report(view: View) -> HoldoutReport | None:
+    """What the outcomes can prove; kept for (round, grid, code), which the assessment's folder names."""
+    return _report(str(view.computed.folder), view.round, view.document, view.grid)
+
+
+def strength(view: View, found: HoldoutReport) -> None:
+    """Tests and what so many items can show, side by side; checks, slices, repeated runs."""
+    left, right = st.columns([1, 1], gap="medium")
+    with left:
+        components.section("tests", "Is the gain more than chance?", *holdout_strength.tests_blocks(found))
+    with right:
+        components.section("reach", "What this many items can show", *holdout_strength.reach_blocks(found))
+    names = [check["name"] for check in view.document["checks"] if check["page"] == "holdout"]
+    components.section("distances", "How far each check is from flipping", holdout_strength.checks_table(found, names))
+
+
+def parts(found: HoldoutReport) -> None:
+    """The outcomes slice by slice, and the runs of an item where there are several."""
+    components.section("slices", "Slices", *holdout_strength.slices_blocks(found))
+    if found.runs:
+        components.section("runs", "Several runs of an item", *holdout_strength.runs_blocks(found.runs))
+
+
+def exposure(view: View) -> None:
+    """How often these items were looked at, as the workspace's record stands now."""
+    try:
+        found = exposure_of(view.workspace, view.round, view.grid)
+    except CountersignError as error:
+        components.section("looks", "Earlier looks: unknown")
+        components.error_notice("looks", error)
+        return
+    components.section("looks", holdout_strength.exposure_title(found), *holdout_strength.exposure_blocks(found))
 
 
 def lock(view: View) -> list[Block]:

@@ -64,13 +64,17 @@ def _differences(differences: Sequence[str] | None) -> Block:
             "What differs cannot be told: the list that was registered is not in this workspace. ",
             "Next: ask the proposer for it, or ingest the round that holds it.",
         ])
-    return blocks.bullets(*([line] for line in differences))
+    named = SETTINGS["display"]["named_ids"]
+    more = [[muted(f"and {words.count(len(differences) - named)} more")]] if len(differences) > named else []
+    return blocks.bullets(*([line] for line in differences[:named]), *more)
 
 
-def gain_blocks(outcomes: Mapping[str, Any], reducer: str) -> list[Block]:
-    """Net gain and regressions as fractions, each with the name of its denominator; the 2x2 of both arms."""
+def gain_blocks(outcomes: Mapping[str, Any], reducer: str, interval: str) -> list[Block]:
+    """Net gain and regressions as fractions, each with the name of its denominator; the 2x2 of both arms. ``interval``: what is said
+    of the net gain's interval."""
     rows: list[tuple[str, Sequence[Span | str]]] = [
         ("Net gain", [strong(signed_fraction(outcomes["net_gain"])), muted("  fixed minus lost, over all items")]),
+        ("", [muted(interval)]),
         ("Regressions", [strong(words.fraction(outcomes["regression_rate"])), muted("  over all items: this rate decides")]),
         ("", [text(words.fraction(outcomes["regressions_over_baseline_passes"])), muted("  over the items that the baseline passes")]),
     ]

@@ -1,9 +1,9 @@
-"""Holdout: is it the list that was registered, and what did the candidate win and lose on it? Regressions first, every item opens."""
+"""Holdout: is it the list that was registered, what did the candidate win and lose on it, and what does that prove?"""
 from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import blocks, components, frame, holdout_desk, holdout_view, words
+from dashboard import blocks, components, frame, holdout_desk, holdout_strength, holdout_view, words
 
 view = frame.open_round("holdout")
 holdout = view.document["holdout"]
@@ -15,16 +15,23 @@ if holdout is None:
         "A round without one cannot be promoted: ask for the registered list and both arms' outcomes.",
     )
 else:
+    report = holdout_desk.report(view)
+    if report is not None:
+        components.sheet("standing", holdout_strength.verdict_block(report, locked=holdout["lock"]["holds"]))
     left, right = st.columns([1, 1], gap="medium")
     with left:
         components.section("lock", "Lock", *holdout_desk.lock(view))
     with right:
-        if holdout["outcomes"] is None:
+        if report is None:
             components.state_notice("outcomes", "incomplete", *holdout_desk.no_outcomes(view))
         else:
-            components.section("gain", "Both arms", *holdout_view.gain_blocks(holdout["outcomes"], view.grid.name_of("outcome_run_reducer")))
-    if holdout["outcomes"] is not None:
+            reducer = view.grid.name_of("outcome_run_reducer")
+            components.section("gain", "Both arms", *holdout_view.gain_blocks(holdout["outcomes"], reducer, report.gain_interval_words))
+    if report is not None:
+        holdout_desk.strength(view, report)
         holdout_desk.flips(view)
+        holdout_desk.parts(report)
+        holdout_desk.exposure(view)
 sanity = view.document["sanity"]
 if sanity is None:
     components.section("canaries", "Canaries", blocks.paragraph("The proposer supplied none: nothing shows that the candidate forgot nothing."))

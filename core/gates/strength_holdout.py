@@ -5,13 +5,10 @@ Nothing is drawn at random: a distribution that would have to be is left undefin
 """
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final, cast
-
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from core.gates.figures import (
     interval_members,
@@ -22,10 +19,11 @@ from core.gates.figures import (
     rounded_probability,
     significant,
 )
+from core.gates.holdout_rows import ARMS, holdout_rows
 from core.gates.strength_rules import NO_CONFIDENCE, Levels
 from core.grid import Grid
 from core.rounds.folder import Round
-from core.statistics.arms import ArmRuns, Reducer
+from core.statistics.arms import Reducer
 from core.statistics.comparison import PairedComparison, compare_arms
 from core.statistics.paired import FlipTable, PairedTest, paired_test, smallest_p
 from core.statistics.paired_intervals import NEWCOMBE, TANGO
@@ -35,7 +33,6 @@ from core.statistics.ratio import percent_text
 from core.statistics.verdict import Gap, Verdict, claim_text, points_text, verdict_of
 
 WOULD_BE_DRAWN: Final = "the distribution of these pass rates would have to be drawn at random"
-_ARMS: Final = ("baseline", "candidate")
 _COUNTS: Final = ("both_pass", "regressions", "fixes", "both_fail")
 
 
@@ -66,7 +63,7 @@ class HoldoutEvidence:
         if self.verdict is not None:
             return self.verdict.sentence
         flips = f"{self.table.fixes:,} gained, {self.table.regressions:,} lost, exact {self.test.exact.text()}"
-        return f"{claim_text(_gain(self.table), *reversed(_ARMS))}: {flips}; no verdict: {self.no_verdict}"
+        return f"{claim_text(_gain(self.table), *reversed(ARMS))}: {flips}; no verdict: {self.no_verdict}"
 
 
 def _gain(table: FlipTable) -> Fraction:
@@ -76,40 +73,20 @@ def _gain(table: FlipTable) -> Fraction:
 def holdout_evidence(source: Round, outcomes: Mapping[str, Any], grid: Grid, levels: Levels | None) -> HoldoutEvidence:
     """Compare the arms. ``outcomes``: the member of that name in the assessment, so they fit the holdout."""
     table = FlipTable(**{name: outcomes[name] for name in _COUNTS})
-    ids = [str(item["id"]) for item in source.holdout_items()]
-    rows = source.table("outcomes", ["id", "arm", "run", "passed", "cluster"])
-    clusters, gaps = _clusters(rows, ids)
+    rows = holdout_rows(source)
+    clusters, gaps = rows.clusters, rows.gaps
     count = table.n if clusters is None else len(set(clusters))
     if levels is None:
         return HoldoutEvidence(table, paired_test(table), count, None, None)
-    baseline, candidate = (_arm(rows.filter(pc.equal(rows["arm"], arm)), ids) for arm in _ARMS)
     compared = compare_arms(
-        baseline, candidate, reducer=cast("Reducer", grid.name_of("outcome_run_reducer")), alpha=levels.alpha, confidence=levels.confidence,
+        rows.baseline, rows.candidate, reducer=cast("Reducer", grid.name_of("outcome_run_reducer")), alpha=levels.alpha, confidence=levels.confidence,
         power=levels.power, clusters=clusters, gaps=gaps,
     )
     drawn = compared.view == "graded" and compared.sign_flip.seed is not None
     return HoldoutEvidence(table, compared.test, count, compared, None if drawn else _stated(compared, levels.alpha, gaps))
 
 
-def _arm(rows: pa.Table, ids: list[str]) -> ArmRuns:
-    place = pc.index_in(rows["id"], value_set=pa.array(ids, pa.string()))
-    return ArmRuns(len(ids), place.to_numpy().astype("int64"), rows["run"].to_numpy(), rows["passed"].to_numpy(zero_copy_only=False).astype("bool"))
-
-
-def _clusters(rows: pa.Table, ids: list[str]) -> tuple[list[tuple[str, str]] | None, list[Gap]]:
-    """A cluster for each item, an item without one being its own; None where no row names any."""
-    labelled = rows.filter(pc.is_valid(rows["cluster"]))
-    if not labelled.num_rows:
-        return None, []
-    spans = labelled.group_by("id").aggregate([("cluster", "min"), ("cluster", "max")])
-    lowest = dict(zip(spans["id"].to_pylist(), spans["cluster_min"].to_pylist(), strict=True))
-    differing = sum(low != high for low, high in zip(spans["cluster_min"].to_pylist(), spans["cluster_max"].to_pylist(), strict=True))
-    text = f"rows of {differing:,} {'item' if differing == 1 else 'items'} name different clusters"
-    gaps = [Gap("clusters_disagree", text)] if differing else []
-    return [("cluster", lowest[item]) if item in lowest else ("item", item) for item in ids], gaps
-
-
-def _stated(compared: PairedComparison, alpha: Fraction, gaps: list[Gap]) -> Verdict:
+def _stated(compared: PairedComparison, alpha: Fraction, gaps: Sequence[Gap]) -> Verdict:
     """The verdict over rounded figures, so that its words are the same everywhere."""
     evidence = compared.verdict.evidence
     band = replace(compared.band, band=significant(compared.band.band))
