@@ -41,7 +41,7 @@ from dashboard.blocks import Span, badge, icon, muted, strong, text
 from dashboard.standing import Standing, standing
 
 _PICKER: Final = "round_picker"
-_WITHIN_A_ROUND: Final = ("judge", "cell", "case", "cases_page", "item", "flips", "flips_page", "pair", "pairs_page", "entry")
+_WITHIN_A_ROUND: Final = ("judge", "cell", "case", "cases_page", "evidence", "slice", "item", "flips", "flips_page", "pair", "pairs_page", "entry")
 """Parts of a view that mean something in one round only; they go when another is chosen."""
 
 
@@ -101,8 +101,11 @@ def empty_workspace() -> None:
     )
 
 
-def open_round(page: str) -> View:
-    """Draw the frame of ``page`` (a key of the navigation) and return what it shows; ends the script where that is nothing."""
+def open_round(page: str, *, bare: bool = False) -> View:
+    """Draw the frame of ``page`` (a key of the navigation) and return what it shows; ends the script where that is nothing.
+
+    ``bare``: without picker and status line, for whoever judges blind: nothing of the engine's opinion reaches the browser.
+    """
     workspace = open_workspace()
     manifests = workspace.rounds()
     if not manifests:
@@ -116,12 +119,14 @@ def open_round(page: str) -> View:
     desk = loaders.desk(workspace)
     status = loaders.status_of_round(desk, chosen.digest)
     grid = loaders.grid_of(desk, status)
-    slot = _bar(manifests, chosen.digest, desk)
+    slot = None if bare else _bar(manifests, chosen.digest, desk)
     if desk.fault is not None:
         components.error_notice("ledger", desk.fault)
     if not loaders.is_quick(chosen) and not loaders.is_assessed(workspace, chosen.digest, grid):
         _too_large(chosen)
     view = View(workspace, chosen, _assessed(workspace, chosen, grid), grid, session.person(), desk, status)
+    if slot is None:
+        return view
     with slot:
         components.sheet("status", blocks.line(*status_groups(view)), width="content")
     if chosen.manifest.label:

@@ -17,7 +17,7 @@ PAGES_FOLDER: Final = Path(__file__).resolve().parent.parent / "pages"
 ROUND_KEY: Final = "round"
 VIEW_KEYS: Final = (
     ROUND_KEY, "judge", "cell", "case", "cases_page", "item", "flips", "flips_page", "reason", "pair", "pairs_page", "state", "origin", "search",
-    "order", "margin", "length_ratio", "drift", "loss", "entry", "entries_page",
+    "order", "margin", "length_ratio", "drift", "loss", "entry", "entries_page", "evidence", "slice",
 )
 """Names of the query parameters that a page may read."""
 WIDGET_KEYS: Final = ("entries_page",)
@@ -42,6 +42,7 @@ PAGES: Final = (
     PageInfo("judges", "Judges", ":material/balance:", "judges", "judges.py"),
     PageInfo("curation", "Curation", ":material/filter_alt:", "curation", "curation.py"),
     PageInfo("rejected", "Rejected pairs", ":material/block:", "rejected", "rejected.py"),
+    PageInfo("sample", "Sample", ":material/visibility_off:", "sample", "sample.py"),
     PageInfo("holdout", "Holdout", ":material/lock:", "holdout", "holdout.py"),
     PageInfo("sign_off", "Sign-off", ":material/draw:", "sign-off", "sign_off.py"),
     PageInfo("ledger", "Ledger", ":material/receipt_long:", "ledger", "ledger.py"),

@@ -79,6 +79,11 @@ class SampleResult:
         return self.bound.numerator <= self.sample.plan.tolerable
 
     @property
+    def is_exceeded(self) -> bool:
+        """The defects that were found are by themselves more than the grid's rate allows."""
+        return self.defects > self.sample.plan.tolerable
+
+    @property
     def is_certain(self) -> bool:
         """Every admitted pair has an answer: the rate is counted, not estimated."""
         return self.judged == self.sample.plan.population
@@ -125,8 +130,10 @@ class SampleResult:
     @property
     def target_words(self) -> str:
         """Whether that is what the grid asks for."""
-        verb = "rules out" if self.is_met else "does not rule out"
-        return f"This {verb} a defect rate above {percent_text(parse_decimal(self.sample.plan.rate))}, which the grid asks for."
+        asked = f"The grid asks to rule out a defect rate above {percent_text(parse_decimal(self.sample.plan.rate))}"
+        if self.is_exceeded:
+            return f"{asked}: with {self.defects:,} of {self.sample.plan.population:,} it is above for certain."
+        return f"{asked}: it is {'ruled out' if self.is_met else 'not ruled out'}."
 
     @property
     def labels_sha256(self) -> str:

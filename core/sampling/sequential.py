@@ -74,7 +74,7 @@ def sequential_sizes(population: int, rate: Fraction, alpha: Fraction, most: int
     Empty where no number of defects is too many. One look gives the size of the fixed sample.
 
     >>> sequential_sizes(377, Fraction(1, 20), Fraction(1, 20), 3)
-    (65, 99, 131, 155)
+    (65, 99, 132, 154)
     """
     too_many = tolerable_defects(population, rate) + 1
     if population == 0 or too_many > population:

@@ -50,7 +50,7 @@ def test_no_defect_proves_the_rate(r: Room) -> None:
     # none in 23 of 30: two are ruled out (42/870 <= 1/20), one is not (7/30): 1/30 = 3.33.. %, written rounded up
     assert found.bound.value == Fraction(1, 30) and found.is_met
     assert found.words == "0 defects in 23 of 30: the defect rate is at most 3.34 % with 95 % confidence"
-    assert found.target_words == "This rules out a defect rate above 5 %, which the grid asks for."
+    assert found.target_words == "The grid asks to rule out a defect rate above 5 %: it is ruled out."
     assert found.counts == {"chosen": 22, "rejected": 0, "both_bad": 0, "tie": 1, "skip": 0} and found.judged == 23 and found.unjudged == 0
 
 
@@ -61,7 +61,7 @@ def test_one_defect_or_one_skip_does_not(r: Room) -> None:
     found = result(r, ["chosen"] * 22 + ["rejected"])
     assert found.bound.value == Fraction(3, 30) and not found.is_met
     assert found.words == "1 defect in 23 of 30: the defect rate is at most 10 % with 95 % confidence"
-    assert found.target_words == "This does not rule out a defect rate above 5 %, which the grid asks for."
+    assert found.target_words == "The grid asks to rule out a defect rate above 5 %: it is not ruled out."
     skipped = result(r, ["skip"] + ["chosen"] * 22, person=BEN)
     assert skipped.bound == found.bound and (skipped.defects, skipped.judged) == (0, 22)
     assert skipped.words == "0 defects and 1 skipped in 23 of 30: the defect rate is at most 10 % with 95 % confidence"
@@ -247,3 +247,10 @@ def test_an_assessment_read_again_has_its_sample(r: Room) -> None:
     sample = review.sample()
     assert sample is not None and len(sample.labels) == 2
     assert side_of(sample, "chosen") in ("first", "second")
+
+
+def test_more_defects_than_the_rate_allows_are_above_it_for_certain(r: Room) -> None:
+    # 5 % of 30 is one; two were found
+    found = result(r, ["both_bad", "rejected"], end=True)
+    assert found.is_exceeded and not found.is_met
+    assert found.target_words == "The grid asks to rule out a defect rate above 5 %: with 2 of 30 it is above for certain."

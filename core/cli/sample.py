@@ -1,0 +1,143 @@
+"""``countersign sample``: the plan of a person's sample of admitted pairs, and what it shows once it is judged."""
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from core.cli import output
+from core.cli.options import DEFAULT_WORKSPACE, JsonOption, RoundArgument, WorkspaceOption
+from core.errors import IdentityError
+from core.gates.assessment import Assessment, load_or_assess
+from core.grid import Grid, default_grid, parse_decimal
+from core.persons.identity import canonical_id
+from core.persons.registry import Registry
+from core.rounds.folder import Round
+from core.rounds.workspace import Workspace
+from core.sampling import METHODS, Population, Review, Sample, SamplePlan, SampleResult, plan_sample, result_of, why_no_plan
+from core.signing.grids import AcceptedGrids
+from core.signing.ledger import Ledger
+from core.signing.status import round_status
+from core.statistics.ratio import decimal_text, percent_text
+
+_VERDICTS = {
+    "chosen": "prefers the chosen answer", "rejected": "prefers the rejected answer", "both_bad": "both bad", "tie": "tie", "skip": "skipped",
+}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("sample")(sample_command)
+
+
+def sample_command(
+    selector: RoundArgument,
+    person: Annotated[str, typer.Option("--person", metavar="ID", help="Whose sample: the id of an enrolled person.")],
+    show: Annotated[bool, typer.Option("--show", help="List every pair that this person and the engine disagree on.")] = False,
+    workspace: WorkspaceOption = DEFAULT_WORKSPACE,
+    as_json: JsonOption = False,
+) -> None:
+    """Show a person's sample of the admitted pairs: its plan, how far it is, and its result. Pairs are judged on the Sample page."""
+    place = Workspace.open(workspace)
+    source = place.round(selector)
+    who = _enrolled(Registry.load(place.registry_file), person)
+    grid = _grid(place, source)
+    with output.progress(quiet=as_json) as progress:
+        assessment = load_or_assess(place, source, grid, lambda done, total: progress("pairs", done, total))
+    population = Population.of(assessment)
+    review = Review(place, population, grid.digest, who)
+    sample = review.sample()
+    if as_json:
+        output.document(_document(source, assessment, grid, population, review, sample))
+    else:
+        _print(source, grid, population, review, sample, None if sample is None else result_of(assessment, sample), show=show)
+
+
+def _enrolled(registry: Registry, person: str) -> str:
+    found = registry.find(person)
+    if found is None:
+        raise IdentityError("unknown_person", expected="an enrolled person", got=f"{canonical_id(person)}, whom the registry does not name",
+                            remedy="enrol the person: countersign keygen, then enrol")
+    return found.id
+
+
+def _grid(place: Workspace, source: Round) -> Grid:
+    """The grid that the round is proposed under, else the default grid."""
+    status = round_status(Ledger(place.ledger_file).read(), source.digest)
+    if status.proposal is None:
+        return default_grid()
+    return AcceptedGrids.of(place).grid(status.proposal.statement.predicate["grid_digest"])
+
+
+def _plans(grid: Grid, population: Population) -> list[SamplePlan]:
+    """The plans that a person may choose from; none where there is nothing to sample."""
+    return [] if why_no_plan(grid, population.size) is not None else [plan_sample(grid, population.size, method) for method in METHODS]
+
+
+def _shows(sample: Sample | None) -> bool:
+    """Whether the result may be seen: whoever is still judging is not told how it stands."""
+    return sample is not None and sample.ended
+
+
+def _document(
+    source: Round, assessment: Assessment, grid: Grid, population: Population, review: Review, sample: Sample | None,
+) -> dict[str, Any]:
+    return {
+        "round_id": source.manifest.round_id, "round_digest": source.digest, "grid_digest": grid.digest, "person": review.person,
+        "admitted": population.size, "why_no_plan": why_no_plan(grid, population.size),
+        "plans": [plan.as_dict() for plan in _plans(grid, population)],
+        "progress": None if sample is None else {
+            "seed": sample.start.seed, "method": sample.plan.method, "sizes": list(sample.plan.sizes), "shown": len(sample.labels),
+            "complete": sample.is_complete, "ended": sample.ended,
+        },
+        "result": result_of(assessment, sample).as_dict() if sample is not None and _shows(sample) else None,
+    }
+
+
+def _print(
+    source: Round, grid: Grid, population: Population, review: Review, sample: Sample | None, result: SampleResult | None, *, show: bool,
+) -> None:
+    reason = why_no_plan(grid, population.size)
+    if reason is not None:
+        output.line(f"No sample: {reason}.", "held")
+        return
+    plan = plan_sample(grid, population.size) if sample is None else sample.plan
+    asked = f"rule out a defect rate above {percent_text(parse_decimal(plan.rate))} with {percent_text(parse_decimal(plan.confidence))} confidence"
+    output.facts([
+        ("round", f"{source.manifest.round_id} {source.digest}"), ("person", review.person), ("admitted pairs", population.size), ("aim", asked),
+    ])
+    if sample is None or result is None:
+        output.table(("plan", "pairs", "in words"), [(each.method, _sizes(each), _words(each)) for each in _plans(grid, population)])
+        output.line("No sample was drawn yet. It is drawn and judged on the Sample page: countersign serve", "strong")
+        return
+    output.facts([("plan", f"{plan.method}, {_sizes(plan)} pairs"), ("seed", sample.start.seed), ("samples drawn", sample.seeds)])
+    if not _shows(sample):
+        left = "Complete" if sample.is_complete else f"{len(sample.labels)} of at most {plan.largest} pairs judged"
+        output.line(f"{left}. The result is shown once {review.person} has ended the sample, on the Sample page.", "strong")
+        return
+    _print_result(result, show=show)
+
+
+def _sizes(plan: SamplePlan) -> str:
+    return ", ".join(map(str, plan.sizes))
+
+
+def _words(plan: SamplePlan) -> str:
+    if plan.method == "fixed":
+        return "all are judged; it proves the rate when none is bad"
+    later = "".join(f", {size} with at most {look}" for look, size in enumerate(plan.sizes) if look)
+    return f"ends after {plan.sizes[0]} when none is bad{later}; not proven at defect {len(plan.sizes)}"
+
+
+def _print_result(result: SampleResult, *, show: bool) -> None:
+    output.line(result.words, "strong")
+    output.line(result.target_words, "pass" if result.is_met else "refuse")
+    output.table(("human", "pairs"), [(_VERDICTS[verdict], count) for verdict, count in result.counts.items()], right=("pairs",))
+    kappa = result.kappa
+    said = f"undefined: {kappa.undefined}" if kappa.value is None else f"{decimal_text(kappa.value)} over {result.sides.n} pairs"
+    output.facts([("human against verifier", f"kappa {said}"), ("labels", result.labels_sha256)])
+    if show:
+        rows = [(label.pair_id, _VERDICTS[label.verdict]) for label in result.disagreements]
+        output.table(("pair", "human"), rows, title="Disagreements")
+    elif result.defects:
+        output.line("--show lists the pairs that human and engine disagree on.")
