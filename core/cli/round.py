@@ -8,9 +8,10 @@ import typer
 from core.cli import output
 from core.cli.ingest import print_notes
 from core.cli.options import DEFAULT_WORKSPACE, JsonOption, RoundArgument, WorkspaceOption
+from core.pairs.templates import TemplateCluster
 from core.rounds.folder import Round
 from core.rounds.form import check_form
-from core.rounds.inspection import extra_columns, mixed_script_prompts
+from core.rounds.inspection import answer_templates, extra_columns, mixed_script_prompts
 from core.rounds.manifest import Model, RoundManifest
 from core.rounds.notes import named, round_notes
 from core.rounds.workspace import BrokenRound, Workspace
@@ -126,11 +127,16 @@ def _print_quarantine(rows: list[dict[str, Any]], total: int) -> None:
     )
 
 
-def check_command(selector: RoundArgument, workspace: WorkspaceOption = DEFAULT_WORKSPACE, as_json: JsonOption = False) -> None:
+def check_command(
+    selector: RoundArgument,
+    templates: Annotated[bool, typer.Option("--templates", help="Also list chosen answers that share a template; reads every answer.")] = False,
+    workspace: WorkspaceOption = DEFAULT_WORKSPACE, as_json: JsonOption = False,
+) -> None:
     """Compare every file of a round with its digest (exit 6 where one differs), and list what deserves a second look."""
     source = Workspace.open(workspace).round(selector)
     with output.progress(quiet=as_json) as progress:
         source.verify_files(lambda done, total: progress("files", done, total))
+        clusters = answer_templates(source, lambda done, total: progress("answers", done, total)) if templates else None
     check_form(source)
     notes, extra, mixed = round_notes(source), extra_columns(source), mixed_script_prompts(source)
     if as_json:
@@ -138,6 +144,9 @@ def check_command(selector: RoundArgument, workspace: WorkspaceOption = DEFAULT_
             "round_digest": source.digest, "files": len(source.manifest.files), "extra_columns": extra, "mixed_script_prompts": mixed.count,
             "mixed_script_examples": [{"pair_id": pair_id, "words": list(words)} for pair_id, words in mixed.examples],
             "notes": [note.document() for note in notes],
+            "answer_templates": None if clusters is None else [
+                {"template": cluster.template, "pairs": len(cluster.pair_ids), "pair_ids": list(cluster.pair_ids)} for cluster in clusters
+            ],
         })
         return
     output.line(f"All {len(source.manifest.files)} files match the digests of round.json, and round.json matches {source.digest}.", "pass")
@@ -147,3 +156,14 @@ def check_command(selector: RoundArgument, workspace: WorkspaceOption = DEFAULT_
         words = named(word for _, found in mixed.examples for word in found)
         output.line(f"note [mixed_scripts] {mixed.count} prompts hold words of mixed scripts ({words}); the first is pair {mixed.examples[0][0]}")
     print_notes(notes)
+    if clusters is not None:
+        _print_templates(clusters)
+
+
+def _print_templates(clusters: list[TemplateCluster]) -> None:
+    if not clusters:
+        output.line("No two chosen answers share a template.")
+        return
+    rows = [(cluster.template, len(cluster.pair_ids), named(cluster.pair_ids)) for cluster in clusters[:_ROWS]]
+    title = f"Chosen answers that share a template: {len(clusters)} clusters; nothing is rejected for it"
+    output.table(("template", "pairs", "which"), rows, title=title, right=("pairs",))

@@ -5,15 +5,18 @@ Many answers of one template can mean that the generator fell into a pattern, or
 """
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from core.pairs.normal_forms import t1
+from core.settings import SETTINGS
+from core.text import shortened
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateCluster:
-    """Pairs whose chosen answers have one template; ids in byte order."""
+    """Pairs whose chosen answers have one template; ``template`` is cut for display, ids are in byte order."""
 
     template: str
     pair_ids: tuple[str, ...]
@@ -24,8 +27,11 @@ def template_clusters(answers: Iterable[tuple[str, str]]) -> list[TemplateCluste
 
     ``answers``: (pair_id, chosen answer), in any order.
     """
-    members: dict[str, list[str]] = {}
+    # digests are compared and only the head of a template is kept: a million answers must not stay in memory
+    members: dict[bytes, tuple[str, list[str]]] = {}
     for pair_id, answer in answers:
-        members.setdefault(t1(answer), []).append(pair_id)
-    clusters = [TemplateCluster(template, tuple(sorted(ids))) for template, ids in members.items() if len(ids) > 1]
+        template = t1(answer)
+        digest = hashlib.sha256(template.encode()).digest()
+        members.setdefault(digest, (shortened(template, SETTINGS["text"]["label_characters"]), []))[1].append(pair_id)
+    clusters = [TemplateCluster(template, tuple(sorted(ids))) for template, ids in members.values() if len(ids) > 1]
     return sorted(clusters, key=lambda cluster: (-len(cluster.pair_ids), cluster.template))

@@ -1,39 +1,20 @@
-"""What ``round check`` looks for beyond the digests: columns that no part knows, and words of mixed scripts."""
+"""What ``round check`` looks for beyond the digests: columns that no part knows, words of mixed scripts, answers of one template."""
 from __future__ import annotations
 
 import json
-import re
-import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from core.pairs.scripts import mixed_script_words
+from core.pairs.templates import TemplateCluster, template_clusters
 from core.rounds.folder import Round
 from core.settings import SETTINGS
 
-_WORD: Final = re.compile(r"\w+")
-_ALPHABETS: Final = frozenset({"LATIN", "GREEK", "CYRILLIC", "ARMENIAN", "CHEROKEE", "COPTIC"})
-"""Scripts whose letters are taken for one another. Others mix legitimately inside a word (Japanese writes three)."""
 _NAMED: Final[int] = SETTINGS["display"]["page_rows"]
-
-
-def _scripts(word: str) -> set[str]:
-    # compatibility letters (the micro sign) count as the letter they stand for
-    letters = (character for character in unicodedata.normalize("NFKC", word) if character.isalpha())
-    return {unicodedata.name(letter, "").partition(" ")[0] for letter in letters} & _ALPHABETS
-
-
-def mixed_script_words(text: str) -> list[str]:
-    """The words of a text whose letters come from more than one of the alphabets that look alike, in order.
-
-    A flag only, never a merge or a refusal: ``μm`` is a legitimate unit.
-    """
-    if text.isascii():
-        return []
-    return [word for word in _WORD.findall(text) if not word.isascii() and len(_scripts(word)) > 1]
 
 
 def extra_columns(source: Round) -> dict[str, list[str]]:
@@ -76,3 +57,16 @@ def _mixed(source: Round) -> Iterator[tuple[str, list[str]]]:
             words = mixed_script_words(prompt)
             if words:
                 yield pair_id, words
+
+
+def answer_templates(source: Round, progress: Callable[[int, int], None] | None = None) -> list[TemplateCluster]:
+    """Clusters of chosen answers with one template, largest first. Reads every chosen answer; ``progress``: (pairs read, pairs)."""
+    def answers() -> Iterator[tuple[str, str]]:
+        read = 0
+        for narrow, text in source.pair_batches():
+            yield from zip(narrow["pair_id"].to_pylist(), text["chosen"].to_pylist(), strict=True)
+            read += narrow.num_rows
+            if progress is not None:
+                progress(read, source.pair_count)
+
+    return template_clusters(answers())

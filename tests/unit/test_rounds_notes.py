@@ -2,16 +2,15 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import unicodedata
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from support_rounds import ORACLES, ROUND, WORKED_EXAMPLE, bundle, bundle_file, folder_of, ingested, pair, pairs_round, tables_of, without
+from support_rounds import ROUND, WORKED_EXAMPLE, bundle, bundle_file, folder_of, ingested, pair, pairs_round, tables_of, without
 
-from core.rounds.inspection import extra_columns, mixed_script_prompts, mixed_script_words
+from core.rounds.inspection import answer_templates, extra_columns, mixed_script_prompts
 from core.rounds.near_ids import look_alikes
 from core.rounds.notes import named, round_notes
 
@@ -54,16 +53,15 @@ def test_the_worked_example_gives_no_notes(tmp_path: Path) -> None:
     assert round_notes(source) == []
 
 
-def test_mixed_script_words_of_the_oracle() -> None:
-    report = json.loads((ORACLES / "structural_dedup.json").read_text("utf-8"))["confusable_report"]
-    assert len(report) == 4
-    for case in report:
-        assert mixed_script_words(case["text"]) == case["mixed_script_words"], case["text"]
-
-
-@pytest.mark.parametrize(("text", "words"), [("東京タワーへ行くABC", []), ("ΑBC abc", ["ΑBC"]), ("naïve café", []), ("", [])])
-def test_other_scripts_may_mix(text: str, words: list[str]) -> None:
-    assert mixed_script_words(text) == words
+def test_answers_of_one_template_are_reported_largest_cluster_first(tmp_path: Path) -> None:
+    # t1 masks numbers: three answers read "the answer is <num>", two "call <id> first", one stands alone
+    answers = {"p-1": "The answer is 42.", "p-2": "The answer is 7", "p-3": "the  answer is 43.", "p-4": "Call read_state first.",
+               "p-5": "Call write_state first.", "p-6": "Nothing of the kind."}
+    source, _ = pairs_round(tmp_path, [pair(pair_id=name, chosen=answer, prompt=name) for name, answer in answers.items()])
+    seen: list[tuple[int, int]] = []
+    clusters = answer_templates(source, lambda done, total: seen.append((done, total)))
+    assert [cluster.pair_ids for cluster in clusters] == [("p-1", "p-2", "p-3"), ("p-4", "p-5")]
+    assert clusters[0].template == "the answer is <num>" and seen[-1] == (6, 6)
 
 
 def test_prompts_with_mixed_scripts_are_found(tmp_path: Path) -> None:
