@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from core.canonical import canonical_bytes
 from core.gates.receipt import RECEIPT_FIELDS
 from core.grid import default_grid
 from core.persons.publickey import PublicKey, public_key
@@ -19,7 +21,7 @@ from core.signing.dsse import Envelope, Signature, seal
 from core.signing.grids import AcceptedGrids
 from core.signing.ledger import Ledger, LedgerEntry, LedgerView
 from core.signing.propose import common_members
-from core.signing.statement import PAYLOAD_TYPE, Statement, build_statement
+from core.signing.statement import PAYLOAD_TYPE, Statement, build_statement, parse_statement
 from core.signing.status import earlier_decisions, reference
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
@@ -76,6 +78,58 @@ RECEIPT: dict[str, Any] = {
 REFUSAL = {"schema_version": 1, "verdict": "REFUSE", "reasons": [{"code": "incomplete_round", "detail": "not supplied: pairs"}]}
 
 
+_INTERVAL: dict[str, Any] = {"lower": 0.25, "upper": 1, "confidence": 0.95, "method": "by hand", "undefined": None}
+_NONE: dict[str, Any] = {"value": None, "undefined": "nothing was counted"}
+_RATIO: dict[str, Any] = {"numerator": -3, "denominator": 4, "value": -0.75, "undefined": None}
+_P: dict[str, Any] = {"value": 0.5, "exact": "1/2", "method": "counted exactly"}
+_CHECK: dict[str, Any] = {
+    "name": "regressions", "status": "meets, not proven", "text": "meets, not proven: needs 1 more items", "detail": "By hand.", "n": 4,
+    "interval": _INTERVAL, "limit": None, "needed": 5, "more": 1, "undefined": None, "flip": {"items": None, "text": "a fact"},
+}
+STRENGTH: dict[str, Any] = {
+    "version": 2, "significant_digits": 9, "keys_off": [], "confidence": "0.95", "checks": [_CHECK], "no_holdout": None,
+    "judges": [{
+        "judge_id": "j", "n": 4, **dict.fromkeys(("kappa", "kappa_max", "prevalence", "prevalence_index", "bias_index", "pabak", "ac1"), _RATIO),
+        "kappa_interval": _INTERVAL, "mcc": _NONE, "paradox": "None here.", "checks": [_CHECK | {"status": None, "flip": None}],
+    }],
+    "holdout": {
+        "n": 4, "runs": {"baseline": [1, 1], "candidate": [1, 2]}, "clusters": 4, "view": "flips", "split": 0,
+        "flips": {"both_pass": 1, "regressions": 1, "fixes": 1, "both_fail": 1}, "net_gain": _RATIO, "exact": _P, "mid_p": _P, "smallest_p": _P,
+        "newcombe": _INTERVAL, "tango": _INTERVAL, "tested": {"test": "exact", "units": 4, "gain": 0.25, "p": _P, "interval": _INTERVAL},
+        "band": _NONE, "regression_cap": "0.05", "smallest_gain": _NONE,
+        "wanted": {"effect": "0.05", "power": "0.8", "items": 99, "undefined": None}, "standing": "not shown",
+        "gaps": [{"code": "too_few_items", "text": "n = 4"}], "sentence": "unproven",
+    },
+}
+COVERAGE: dict[str, Any] = {
+    "version": 2, "opened": None,
+    "exposure": {
+        "items": 4, "look": 2, "decided": True, "later": 0, "looks": 1, "full": 1, "fresh": 0, "most_used": 1, "largest_overlap": 1,
+        "earlier": [{"round_id": "r0", "round_digest": sha("r0"), "verdict": "REFUSE", "shared": 4}],
+        "budget": {"rule": "bonferroni", "alpha": 0.05, "planned": 20, "look": 2, "spent": 0.005, "now": 0.0025, "left": 0.045, "exhausted": False},
+        "no_budget": None, "best_by_luck": 0.1, "no_luck": None, "whole_scores": 0.7, "verdict_only": 0.6,
+        "ladder": {"accepted": False, "board": 0.5, "rate": 0.5, "step": 0.01, "undefined": None},
+        "record": {"lines": 2, "sha256": sha("looks")}, "undefined": None, "sentences": ["1 earlier round looked at these holdout items."],
+    },
+    "sampling": {
+        "version": 2, "verification": "program", "state": "complete", "person": "ben@example.org", "method": "fixed", "population": 4,
+        "max_defect_rate": "0.05", "confidence": "0.95", "sizes": [4], "seed": "00ff", "seeds_drawn": 1, "admitted_sha256": sha("[]"),
+        "grid_digest": sha("grid"), "shown": 4, "judged": 4, "unjudged": 0, "taken_back": 0, "defects": 1,
+        "counts": {"chosen": 3, "rejected": 1, "both_bad": 0, "tie": 0, "skip": 0}, "bound": _RATIO | {"numerator": 1, "value": 0.25},
+        "target_met": False, "kappa": _RATIO, "sides": {"both_first": 1, "human_first": 1, "verifier_first": 1, "both_second": 1},
+        "disagreements": {"count": 1, "pair_ids": ["p1"], "left_out": 0}, "labels_sha256": sha("labels"),
+    },
+}
+
+
+def as_version_1(statement: Statement) -> Statement:
+    """A decision as an engine of the first version wrote it, whose two sub-objects were empty."""
+    document = json.loads(statement.payload)
+    document["predicateType"] = "urn:countersign:decision:v1"
+    document["predicate"] |= {"strength": {"version": 1}, "coverage": {"version": 1}}
+    return parse_statement(canonical_bytes(document))
+
+
 def round_part(name: str, proposers: list[str], **changes: Any) -> dict[str, Any]:
     return {
         "round_id": name, "round_digest": sha(name), "grid_digest": default_grid().digest,
@@ -106,7 +160,7 @@ def decision(view: LedgerView, registry: Registry, reviewer: str, proposed: Ledg
         "literal_gate": {"passed": True, "policy_digest": sha("policy"), "files": 1, "violations": []},
         "receipt_sha256": sha("receipt"), "receipt": RECEIPT, "refusal": None, "admitted_pairs_sha256": sha("[]"),
         "reason_table": {"in": 3, "admitted": 1, "rejected": 1, "held": 1, "quarantined": 0, "reasons": dict.fromkeys(REASONS, 0) | {"duplicate": 1}},
-        "comment": "", "strength": {"version": 1}, "coverage": {"version": 1}, **changes,
+        "comment": "", "strength": STRENGTH, "coverage": COVERAGE, **changes,
     })
 
 

@@ -2,16 +2,16 @@
 
 Compared byte for byte are the receipt (or refusal record), the list of admitted pairs and the reason table. The literal
 gate's result and the code digest are those of the statement, since the verifier's engine may be another version;
-``coverage`` and later versions of ``strength`` are not recomputed.
+``strength`` is compared where the statement is of the version that this engine writes; ``coverage`` is never computed again.
 """
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from core.canonical import canonical_bytes, sha256_hex
+from core.canonical import canonical_bytes, canonical_digest, sha256_hex
 from core.errors import DigestMismatch, RecomputationError, Where
 from core.gates.assessment import Assessment
 from core.gates.receipt import decide
@@ -24,6 +24,8 @@ from core.signing.ledger import LedgerView
 from core.signing.propose import round_members
 from core.signing.statement import ADMITTED_SUBJECT, RECEIPT_SUBJECT, REFUSAL_SUBJECT
 from core.signing.status import pairs_digest, reference, witness_of
+
+_SAME: Final = "byte for byte what the engine computes from the round under the grid"
 
 Recompute = Callable[[Round, Grid, Mapping[str, Any], str, Path], Assessment]
 """(round, grid, literal-gate result, code digest, empty folder) -> assessment: ``core.gates.assessment.recompute``."""
@@ -61,7 +63,11 @@ def check_again(export: Export, source: Round, grid: Grid, view: LedgerView, reg
             _differs(member, "what the statement says", "something else")
     if predicate["decision"] == "approve" and not decision.promote:
         _differs("decision", "approve", "a refusal of the engine")
-    return f"{name}, the admitted pairs and the reason table are byte for byte what the engine computes from the round under the grid"
+    if not export.decision_statement.is_newest:
+        return f"{name}, the admitted pairs and the reason table are {_SAME}; an earlier version of the statement, without strength of evidence"
+    if canonical_bytes(dict(assessment.strength)) != canonical_bytes(predicate["strength"]):
+        _differs("strength", canonical_digest(predicate["strength"]), canonical_digest(dict(assessment.strength)))
+    return f"{name}, the admitted pairs, the reason table and the strength of evidence are {_SAME}"
 
 
 def _compare_members(export: Export, source: Round, grid: Grid, view: LedgerView) -> None:

@@ -115,17 +115,3 @@ def record(fields: Mapping[str, Check]) -> Check:
         for name, inner in fields.items():
             inner(value[name], f"{path}.{name}" if path else name)
     return check
-
-
-def versioned(known: Mapping[int, Check]) -> Check:
-    """An object with a ``version``; a version known here is checked by its schema, a later one only has to have a number."""
-    def check(value: Any, path: str) -> None:
-        if not isinstance(value, dict) or "version" not in value:
-            refuse(path, "an object with a version", value)
-        version = value["version"]
-        integer(version, f"{path}.version")
-        if version in known:
-            known[version](value, path)
-        elif version <= max(known):
-            refuse(f"{path}.version", "a version that exists", version)
-    return check

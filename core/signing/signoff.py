@@ -31,10 +31,12 @@ from core.rounds.manifest import is_digest
 from core.rounds.workspace import Workspace
 from core.settings import SETTINGS
 from core.signing.admission import Rules, admit, check_independent, check_open, check_proposed, check_statement, check_undecided, status_of
+from core.signing.coverage import coverage_of
 from core.signing.dsse import Envelope, Signer, seal
 from core.signing.evidence import Evidence, EvidenceStore, check_evidence, named_evidence
 from core.signing.grids import AcceptedGrids
 from core.signing.ledger import Ledger, LedgerEntry, LedgerView, read_receipt
+from core.signing.lost_looks import lost_looks
 from core.signing.propose import common_members, round_members
 from core.signing.statement import (
     ADMITTED_SUBJECT,
@@ -147,7 +149,7 @@ def _predicate(assessment: Assessment, decision: Decision, proposal: LedgerEntry
         "receipt": None if receipt is None else {name: receipt[name] for name in SIGNED_RECEIPT_FIELDS},
         "refusal": None if decision.refusal is None else dict(decision.refusal),
         "admitted_pairs_sha256": sha256_hex(assessment.admitted_pairs_bytes()), "reason_table": dict(assessment.reason_table),
-        "strength": {"version": 1}, "coverage": {"version": 1},
+        "strength": dict(assessment.strength),
     }
 
 
@@ -173,7 +175,8 @@ def prepare(
     decision = _engine_decision(assessment, person, choice, registry)
     statement = build_statement("decision", {
         **common_members(view, registry, now, nonce), **round_members(source, grid), **_predicate(assessment, decision, proposal, view),
-        "decision": choice, "reviewer": person.id, "identified_by": "registered_key", "comment": check_comment(comment),
+        "coverage": coverage_of(workspace, source, assessment, grid, person.id), "decision": choice, "reviewer": person.id,
+        "identified_by": "registered_key", "comment": check_comment(comment),
     })
     check_statement(view, statement, rules)
     first = REFUSAL_SUBJECT if decision.receipt is None else RECEIPT_SUBJECT
@@ -181,7 +184,8 @@ def prepare(
     check_evidence(statement, evidence)
     _drop_expired(workspace, now)
     folder = _store(workspace, statement, evidence)
-    return Prepared(statement, folder, warnings(statement, earlier_decisions(view, round_identity(source))))
+    known = (*warnings(statement, earlier_decisions(view, round_identity(source))), *lost_looks(workspace, view))
+    return Prepared(statement, folder, known)
 
 
 def _store(workspace: Workspace, statement: Statement, evidence: Evidence) -> Path:

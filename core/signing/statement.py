@@ -26,15 +26,19 @@ from core.persons.person import Role
 from core.schemas import REASONS
 from core.settings import SETTINGS
 from core.signing import schema
+from core.signing.evidence_schema import COVERAGE_SCHEMA, STRENGTH_SCHEMA
 
 Kind = Literal["registration", "proposal", "decision"]
 
 PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
 STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
+DECISION_1, DECISION_2 = "urn:countersign:decision:v1", "urn:countersign:decision:v2"
 PREDICATE_TYPES: Final[Mapping[str, Kind]] = {
-    "urn:countersign:registration:v1": "registration", "urn:countersign:proposal:v1": "proposal", "urn:countersign:decision:v1": "decision",
+    "urn:countersign:registration:v1": "registration", "urn:countersign:proposal:v1": "proposal", DECISION_1: "decision", DECISION_2: "decision",
 }
-_TYPE_OF: Final = {kind: predicate_type for predicate_type, kind in PREDICATE_TYPES.items()}
+"""Every predicate type that is read. A new version is a new type; statements of an earlier one stay readable as they are."""
+WRITTEN_TYPES: Final[Mapping[Kind, str]] = {kind: predicate_type for predicate_type, kind in PREDICATE_TYPES.items()}
+"""The newest type of each kind: what is written, and whose ``strength`` this engine computes."""
 
 HOLDOUT_SUBJECT, ROUND_SUBJECT = "holdout.json", "round.json"
 RECEIPT_SUBJECT, REFUSAL_SUBJECT, ADMITTED_SUBJECT = "receipt.json", "refusal.json", "admitted_pairs.json"
@@ -79,26 +83,27 @@ REFUSAL_SCHEMA: Final = schema.record({
     "schema_version": schema.constant(1), "verdict": schema.constant("REFUSE"),
     "reasons": schema.listed(schema.record({"code": schema.text(), "detail": schema.text(empty=True)}), empty=False),
 })
-_PREDICATES: Final[Mapping[Kind, schema.Check]] = {
-    "registration": schema.record({**_COMMON, "holdout_sha256": schema.digest, "items": schema.integer, "registered_by": _NAME}),
-    "proposal": schema.record({
+_DECISION: Final[Mapping[str, schema.Check]] = {
+    **_COMMON, **_ROUND, "decision": schema.constant("approve", "reject"), "reviewer": _NAME, "identified_by": schema.constant("registered_key"),
+    "proposal_sha256": schema.digest, "holdout_witness": schema.nullable(_REFERENCE), "engine_version": _NAME, "code_digest": schema.digest,
+    "literal_gate": _LITERAL_GATE, "receipt_sha256": schema.nullable(schema.digest), "receipt": schema.nullable(_RECEIPT),
+    "refusal": schema.nullable(REFUSAL_SCHEMA), "admitted_pairs_sha256": schema.digest,
+    "reason_table": schema.record({**dict.fromkeys(_COUNTS, schema.integer), "reasons": schema.record(dict.fromkeys(REASONS, schema.integer))}),
+    "comment": schema.text(limit=SETTINGS["signing"]["comment_characters"], empty=True),
+}
+_EMPTY: Final = schema.record({"version": schema.constant(1)})
+_PREDICATES: Final[Mapping[str, schema.Check]] = {
+    WRITTEN_TYPES["registration"]: schema.record({**_COMMON, "holdout_sha256": schema.digest, "items": schema.integer, "registered_by": _NAME}),
+    WRITTEN_TYPES["proposal"]: schema.record({
         **_COMMON, **_ROUND, "proposer": _NAME, "pairs_digest": schema.nullable(schema.digest), "supersedes": schema.listed(_REFERENCE),
     }),
-    "decision": schema.record({
-        **_COMMON, **_ROUND, "decision": schema.constant("approve", "reject"), "reviewer": _NAME, "identified_by": schema.constant("registered_key"),
-        "proposal_sha256": schema.digest, "holdout_witness": schema.nullable(_REFERENCE), "engine_version": _NAME, "code_digest": schema.digest,
-        "literal_gate": _LITERAL_GATE, "receipt_sha256": schema.nullable(schema.digest), "receipt": schema.nullable(_RECEIPT),
-        "refusal": schema.nullable(REFUSAL_SCHEMA), "admitted_pairs_sha256": schema.digest,
-        "reason_table": schema.record({**dict.fromkeys(_COUNTS, schema.integer), "reasons": schema.record(dict.fromkeys(REASONS, schema.integer))}),
-        "comment": schema.text(limit=SETTINGS["signing"]["comment_characters"], empty=True),
-        "strength": schema.versioned({1: schema.record({"version": schema.constant(1)})}),
-        "coverage": schema.versioned({1: schema.record({"version": schema.constant(1)})}),
-    }),
+    DECISION_1: schema.record({**_DECISION, "strength": _EMPTY, "coverage": _EMPTY}),
+    DECISION_2: schema.record({**_DECISION, "strength": STRENGTH_SCHEMA, "coverage": COVERAGE_SCHEMA}),
 }
 _STATEMENT: Final = schema.record({
     "_type": schema.constant(STATEMENT_TYPE), "predicateType": schema.constant(*PREDICATE_TYPES),
     "subject": schema.listed(schema.record({"name": schema.text(), "digest": schema.record({"sha256": schema.digest})}), empty=False),
-    "predicate": schema.anything,  # checked by its kind's schema once the kind is known
+    "predicate": schema.anything,  # checked by its type's schema once the type is known
 })
 
 
@@ -107,8 +112,18 @@ class Statement:
     """A validated statement. ``payload``: the bytes that are signed; everything else is read from them."""
 
     payload: bytes
-    kind: Kind
+    predicate_type: str
     predicate: Mapping[str, Any]
+
+    @property
+    def kind(self) -> Kind:
+        """What it is, whatever the version of its predicate."""
+        return PREDICATE_TYPES[self.predicate_type]
+
+    @property
+    def is_newest(self) -> bool:
+        """Whether its predicate is of the version that this engine writes, so that all of it can be computed again."""
+        return WRITTEN_TYPES[self.kind] == self.predicate_type
 
     @cached_property
     def digest(self) -> str:
@@ -172,19 +187,22 @@ def parse_statement(payload: bytes, *, where: Where | None = None) -> Statement:
     """Read signed bytes: canonical, of the exact schema, in agreement with themselves. Raises ReceiptError naming the member."""
     document = parse_canonical(payload, where=where, error=ReceiptError)
     _STATEMENT(document, "")
-    kind, predicate = PREDICATE_TYPES[document["predicateType"]], document["predicate"]
-    _PREDICATES[kind](predicate, "predicate")
+    predicate_type, predicate = document["predicateType"], document["predicate"]
+    kind = PREDICATE_TYPES[predicate_type]
+    _PREDICATES[predicate_type](predicate, "predicate")
     if predicate["issuedAt"] > predicate["expiresAt"]:
         schema.refuse("predicate.expiresAt", f"a time from {predicate['issuedAt']} on", predicate["expiresAt"], code="inconsistent_statement")
     if kind == "decision":
         _check_decision(predicate)
     if document["subject"] != _subjects(kind, predicate):
         schema.refuse("subject", "the artefacts that the predicate names", document["subject"], code="inconsistent_statement")
-    return Statement(payload, kind, predicate)
+    return Statement(payload, predicate_type, predicate)
 
 
 def build_statement(kind: Kind, predicate: Mapping[str, Any]) -> Statement:
-    """Make a statement: its subjects, its bytes, and the same checks that a reader will make. Raises ReceiptError."""
-    _PREDICATES[kind](dict(predicate), "predicate")
-    document = {"_type": STATEMENT_TYPE, "subject": _subjects(kind, predicate), "predicateType": _TYPE_OF[kind], "predicate": dict(predicate)}
+    """Make a statement of the newest version: its subjects, its bytes, and the same checks that a reader will make. Raises
+    ReceiptError."""
+    predicate_type = WRITTEN_TYPES[kind]
+    _PREDICATES[predicate_type](dict(predicate), "predicate")
+    document = {"_type": STATEMENT_TYPE, "subject": _subjects(kind, predicate), "predicateType": predicate_type, "predicate": dict(predicate)}
     return parse_statement(canonical_bytes(document))

@@ -4,8 +4,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from core.gates.strength_words import strength_sentences
+from core.grid import parse_decimal
 from core.signing.ledger import LedgerEntry
 from core.signing.statement import Statement
+from core.statistics.ratio import percent_text
 
 
 def _model(predicate: Mapping[str, Any], which: str) -> str:
@@ -36,9 +39,33 @@ def _decision(predicate: Mapping[str, Any]) -> list[str]:
         "The holdout was stated by the proposer only." if witness is None
         else f"The holdout was witnessed: ledger entry {witness['index']}, before this proposal."
     )
+    lines += evidence_sentences(predicate)
     if predicate["comment"]:
         lines.append(f"Comment: {predicate['comment']}")
     return lines
+
+
+def evidence_sentences(predicate: Mapping[str, Any]) -> list[str]:
+    """What a decision says about the strength of its evidence, about earlier looks at the holdout and about the reviewer's sample.
+    A decision of version 1 says nothing of these."""
+    exposure, sampling = predicate["coverage"].get("exposure"), predicate["coverage"].get("sampling")
+    return [
+        *strength_sentences(predicate["strength"]), *(() if exposure is None else exposure["sentences"]),
+        *(() if sampling is None else (sampling_sentence(sampling),)),
+    ]
+
+
+def sampling_sentence(sampling: Mapping[str, Any]) -> str:
+    """What the reviewer judged of the admitted pairs, and what that proves."""
+    if sampling["bound"] is None:
+        return f"The reviewer judged no sample of the {sampling['population']:,} admitted pairs."
+    defects, bound = sampling["defects"], sampling["bound"]["numerator"]
+    ended = {"complete": "", "open": ", not finished", "ended_early": ", ended early"}[sampling["state"]]
+    return (
+        f"The reviewer judged {sampling['judged']:,} of the {sampling['population']:,} admitted pairs blind{ended}: {defects:,} "
+        f"defect{'' if defects == 1 else 's'}, so at most {bound:,} of them are defects with {percent_text(parse_decimal(sampling['confidence']))} "
+        f"confidence; {sampling['disagreements']['count']:,} disagree with the verifier."
+    )
 
 
 def sentences(statement: Statement) -> tuple[str, ...]:
@@ -63,6 +90,9 @@ def warnings(statement: Statement, earlier: Iterable[LedgerEntry]) -> tuple[str,
     predicate, lines = statement.predicate, []
     if statement.kind == "decision" and predicate["decision"] == "approve" and predicate["candidate_digest"] is None:
         lines.append(f"The approval names a model, {predicate['candidate_name']}, without identifying its bytes: the round states no digest of it.")
+    budget = (predicate.get("coverage", {}).get("exposure") or {}).get("budget")
+    if budget is not None and budget["exhausted"]:
+        lines.append(f"This is look {budget['look']:,} at the holdout: the error budget of the {budget['planned']:,} planned looks is spent.")
     lines += [earlier_words(entry) for entry in earlier]
     return tuple(lines)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support_signing import REFUSAL, Court, court, decision, proposal, registration, sha
+from support_signing import COVERAGE, REFUSAL, STRENGTH, Court, as_version_1, court, decision, proposal, registration, sha
 
 from core.canonical import canonical_bytes, canonical_digest
 from core.errors import ReceiptError
@@ -31,7 +31,7 @@ def every_kind(made: Court, approval: Statement) -> dict[str, Statement]:
     view = made.ledger.read()
     return {
         "decision": approval, "proposal": proposal(view, made.registry, made.ana.id, "r9"),
-        "registration": registration(view, made.registry, made.eva.id),
+        "registration": registration(view, made.registry, made.eva.id), "decision of version 1": as_version_1(approval),
     }
 
 
@@ -40,11 +40,17 @@ def documents(statement: Statement) -> Any:
 
 
 def test_in_toto_statement_v1(every_kind: dict[str, Statement]) -> None:
+    types = {
+        "decision": "urn:countersign:decision:v2", "proposal": "urn:countersign:proposal:v1", "registration": "urn:countersign:registration:v1",
+        "decision of version 1": "urn:countersign:decision:v1",
+    }
+    assert types.keys() == every_kind.keys()
     for kind, statement in every_kind.items():
         document = documents(statement)
         assert sorted(document) == ["_type", "predicate", "predicateType", "subject"]
         assert document["_type"] == "https://in-toto.io/Statement/v1"
-        assert document["predicateType"] == f"urn:countersign:{kind}:v1"
+        assert document["predicateType"] == statement.predicate_type == types[kind]
+        assert statement.kind == kind.split()[0] and statement.is_newest is (kind != "decision of version 1")
         assert canonical_bytes(document) == statement.payload
         assert parse_statement(statement.payload) == statement
 
@@ -142,9 +148,11 @@ def test_each_member_is_needed_and_no_other_is_taken(every_kind: dict[str, State
         ({"expiresAt": "2026-03-01T11:59:59Z"}, "inconsistent_statement"),
         ({"comment": "x" * 4001}, "too_long"),
         ({"decision": "maybe"}, "wrong_type"),
-        ({"strength": {"version": 0}}, "wrong_type"),
-        ({"strength": {"version": 1, "kappa": 1}}, "wrong_fields"),
-        ({"strength": {}}, "wrong_type"),
+        ({"strength": {"version": 1}}, "wrong_fields"),
+        ({"strength": STRENGTH | {"version": 3}}, "wrong_type"),
+        ({"strength": STRENGTH | {"kappa": 1}}, "wrong_fields"),
+        ({"strength": {}}, "wrong_fields"),
+        ({"coverage": COVERAGE | {"opened": []}}, "wrong_type"),
         ({"issuedAt": "2026-03-01T12:00:00+00:00"}, "wrong_type"),
         ({"issuedAt": "2026-3-1T12:00:00Z"}, "wrong_type"),
         ({"issuedAt": "2026-02-30T12:00:00Z"}, "wrong_type"),
@@ -183,9 +191,33 @@ def test_reason_codes_are_sorted_and_different(approval: Statement) -> None:
             build_statement("decision", {**base, "refusal": REFUSAL | {"reasons": reasons}})
 
 
-def test_a_later_version_of_strength_is_taken_unread(approval: Statement) -> None:
-    later = build_statement("decision", {**approval.predicate, "coverage": {"version": 2, "anything": [1.5]}})
-    assert later.predicate["coverage"]["version"] == 2
+def test_each_version_holds_its_own_sub_objects_and_no_other(approval: Statement) -> None:
+    """Strict in both versions: nothing is taken unread, so that nothing unread can be shown as evidence."""
+    first = as_version_1(approval)
+    assert first.predicate["strength"] == first.predicate["coverage"] == {"version": 1}
+    for statement, member, value in [
+        (first, "strength", STRENGTH), (first, "coverage", COVERAGE), (first, "strength", {"version": 2}),
+        (first, "coverage", {"version": 3, "x": 1}),
+        (approval, "strength", {"version": 1}), (approval, "coverage", {"version": 1}), (approval, "coverage", {"version": 3, "x": 1}),
+    ]:
+        with pytest.raises(ReceiptError):
+            parse_statement(canonical_bytes(replaced(documents(statement), ("predicate", member), value)))
+
+
+def test_an_unknown_version_of_a_predicate_is_refused(approval: Statement) -> None:
+    with pytest.raises(ReceiptError) as caught:
+        parse_statement(canonical_bytes(documents(approval) | {"predicateType": "urn:countersign:decision:v3"}))
+    assert caught.value.code == "wrong_type"
+
+
+def test_parts_that_may_be_missing(approval: Statement) -> None:
+    """A round without a holdout, a grid without a budget, a reviewer who sampled nothing."""
+    strength = STRENGTH | {"holdout": None, "no_holdout": "not supplied: holdout", "judges": [], "checks": [], "confidence": None}
+    exposure = COVERAGE["exposure"] | {"budget": None, "no_budget": "the grid sets no look_alpha", "largest_overlap": None, "earlier": []}
+    statement = build_statement("decision", {
+        **approval.predicate, "strength": strength, "coverage": COVERAGE | {"exposure": exposure, "sampling": None},
+    })
+    assert statement.predicate["coverage"]["sampling"] is None
 
 
 def test_only_canonical_bytes_are_a_statement(approval: Statement) -> None:

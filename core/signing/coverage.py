@@ -1,0 +1,26 @@
+"""What a decision says about things outside its round: looks at the holdout, and what its reviewer sampled. As seen when the
+statement was prepared; a verifier cannot and does not compute it again."""
+from __future__ import annotations
+
+from typing import Any, Final
+
+from core.gates.assessment import Assessment
+from core.gates.exposure_file import record_look
+from core.gates.exposure_report import exposure_of
+from core.grid import Grid
+from core.rounds.folder import Round
+from core.rounds.workspace import Workspace
+from core.sampling import sampling_coverage
+from core.settings import SETTINGS
+
+COVERAGE_VERSION: Final[int] = SETTINGS["signing"]["coverage_version"]
+
+
+def coverage_of(workspace: Workspace, source: Round, assessment: Assessment, grid: Grid, person: str) -> dict[str, Any]:
+    """The member ``coverage`` of a decision by ``person``, as the workspace stands now. The look that this decision takes is
+    recorded first. Raises what reading the record of looks and the person's labels raises (LedgerError, SamplingError)."""
+    record_look(workspace, source, grid, assessment.document)
+    return {
+        "version": COVERAGE_VERSION, "exposure": exposure_of(workspace, source, grid).as_dict(),
+        "sampling": sampling_coverage(workspace, source, assessment, person), "opened": None,
+    }
