@@ -123,7 +123,7 @@ def flips(view: View) -> None:
 
 
 def _kept() -> dict[str, str]:
-    return {name: value for name in ("flips", "flips_page") if (value := navigation.view(name)) is not None}
+    return {name: value for name in ("flips", "flips_page", "against") if (value := navigation.view(name)) is not None}
 
 
 def _show_flips() -> None:

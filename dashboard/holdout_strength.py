@@ -141,7 +141,7 @@ def exposure_blocks(exposure: HoldoutExposure) -> list[Block]:
                 blocks.cell(blocks.link(look.round_id, "holdout", round=words.short_digest(look.round_digest))), blocks.cell(text(look.verdict)),
                 blocks.cell(text(f"{words.count(look.shared)} of {words.count(exposure.items)}")),
             ) for look in exposure.earlier
-        ], label="Earlier looks at these items", fit=True, tall=True))
+        ], label="Earlier looks at these items", fit=True))
     if exposure.later:
         content.append(blocks.paragraph(muted(f"Looked at since by {words.plural(exposure.later, 'later round')}.", blocks.SMALL)))
     return content

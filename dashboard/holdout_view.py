@@ -50,12 +50,19 @@ def lock_block(
     rows.append(("Registered", [blocks.digest(lock["registered"], "the registered digest")] if lock["registered"] else [muted("nothing")]))
     rows.append(("Computed", [blocks.digest(lock["computed"], "the computed digest"), muted("  SHA-256 over the canonical bytes, in order")]))
     if registered is not None:
-        rows.append(("Stated", [text(f"registered {words.short_time(registered.registered_at)} by {registered.registered_by or 'not stated'}")]))
+        rows.append(("Stated", [_registration(registered)]))
     rows.append(("Witness", list(witness)))
     content: list[Block] = [blocks.facts(rows)]
     if not holds:
         content.append(_differences(differences))
     return content
+
+
+def _registration(registered: HoldoutLock) -> Span:
+    """When and by whom, as the round states it."""
+    if not registered.registered_at and not registered.registered_by:
+        return muted("not stated when or by whom it was registered")
+    return text(f"registered {words.short_time(registered.registered_at)} by {registered.registered_by or 'not stated'}")
 
 
 def _differences(differences: Sequence[str] | None) -> Block:

@@ -17,7 +17,7 @@ PAGES_FOLDER: Final = Path(__file__).resolve().parent.parent / "pages"
 ROUND_KEY: Final = "round"
 VIEW_KEYS: Final = (
     ROUND_KEY, "judge", "cell", "case", "cases_page", "item", "flips", "flips_page", "reason", "pair", "pairs_page", "state", "origin", "search",
-    "order", "margin", "length_ratio", "drift", "loss", "entry", "entries_page", "evidence", "slice",
+    "order", "margin", "length_ratio", "drift", "loss", "entry", "entries_page", "against", "evidence", "slice",
 )
 """Names of the query parameters that a page may read."""
 WIDGET_KEYS: Final = ("entries_page",)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import blocks, components, frame, holdout_desk, holdout_strength, holdout_view, words
+from dashboard import blocks, components, frame, holdout_compare, holdout_desk, holdout_strength, holdout_view, words
 
 view = frame.open_round("holdout")
 holdout = view.document["holdout"]
@@ -31,6 +31,8 @@ else:
         holdout_desk.strength(view, report)
         holdout_desk.flips(view)
         holdout_desk.parts(report)
+        holdout_compare.comparison(view)
+    if view.round.has("outcomes"):
         holdout_desk.exposure(view)
 sanity = view.document["sanity"]
 if sanity is None:

@@ -135,7 +135,7 @@ class HoldoutReport:
         signs = compared.sign_flip
         drawn = "" if signs.seed is None else f" ({signs.p.method})"
         graded = [("Sign-flip", f"{signs.p.text()}{drawn}"), ("Pass rates", interval_words(compared.clustered.interval))]
-        return [*graded, *((f"{name}, outcomes as reduced", said) for name, said in flips)]
+        return [*graded, *((name, f"{said}, one outcome an item") for name, said in flips)]
 
     @property
     def gain_interval_words(self) -> str:

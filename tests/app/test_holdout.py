@@ -176,3 +176,107 @@ def test_several_runs_are_reduced_and_said_so(empty: Desk) -> None:
     row = next(row for row in table(at, "flip-list") if row[1] == "h-01")
     assert row[0] == "lost" and row[-2:] == ["1 of 1", "1 of 3"]
     assert "Candidate, run 0 passed" in said(at, "flip-item") and "Candidate, run 2 failed" in said(at, "flip-item")
+
+
+# what it proves
+
+
+def test_the_verdict_stands_below_the_finding(pages: Desk) -> None:
+    at = holdout("worked-example")
+    assert said(at, "standing") == "not shown unproven: candidate beats baseline by 20.0 points; n = 5 (no result on 5 items can reach p < .05)"
+    assert said(holdout("ifeval-4o"), "standing").startswith("shown better candidate beats baseline by 4.0 points; n = 504, exact p = .0135")
+    # 3 gained, 13 lost: 2 (1 + 16 + 120 + 560) / 2^16 = .0213
+    assert said(holdout("smollm2-dpo-only"), "standing").startswith("shown worse candidate trails baseline by 8.3 points; n = 120, exact p = .0213")
+
+
+def test_few_items_get_the_honest_line_and_undefined_stays_undefined(pages: Desk) -> None:
+    at = holdout("worked-example")
+    text = said(at, "section-reach")
+    assert "No result on 5 items can reach p < .05." in text and "undefined: not even a gain of every flip" in text
+    assert "the cap on regressions is 5 %" in text
+    assert "not measured: needs at least two runs of one arm" in said(at, "section-tests")
+    assert "can reach" not in said(holdout("ifeval-4o"), "section-reach")
+
+
+def test_each_check_of_the_page_says_how_far_from_flipping_it_is(pages: Desk) -> None:
+    rows = {row[0]: row[1:] for row in table(holdout("worked-example"), "section-distances")}
+    assert set(rows) == {"Holdout lock", "Sanity retention", "Regressions", "Outcomes complete", "Net holdout gain"}
+    # 0 errors prove a 5 % cap at 95 % from 59 items on: 1 - .05^(1/59) = .0495
+    assert rows["Regressions"] == ["holds", "1 item from failing", "meets, not proven: needs 54 more items"]
+    assert rows["Holdout lock"][1] == "a fact: no count of items stands behind it"
+
+
+def test_slices_are_corrected(pages: Desk) -> None:
+    at = holdout("ifeval-4o")
+    rows = {row[0]: row[1:] for row in table(at, "section-slices")}
+    # 10 gained, 1 lost: 2 (1 + 11) / 2^11 = .0117; times ten slices
+    assert rows["keywords"] == ["53", "10", "1", "+17.0", ".0117", ".1172", ".1172", "not shown"]
+    # no result on 4 items can reach .05
+    few = {row[0]: row[-1] for row in table(holdout("smollm2-dpo-only"), "section-slices")}
+    assert few["punctuation"] == "too few items" and few["combination"] == "not shown"
+    assert "No outcome names a slice" in said(holdout("worked-example"), "section-slices")
+
+
+def test_earlier_looks_at_the_same_items_are_named(own: Desk) -> None:
+    for name in ("smollm2-rpo", "smollm2-dpo-only"):
+        own.assess(own.workspace.round(name))
+    texts = [said(holdout(name), "section-looks") for name in ("smollm2-rpo", "smollm2-dpo-only")]
+    assert any("Earlier looks: " in text and "120 of 120" in text for text in texts)
+    assert all("Error budget" in text and "Ladder" in text for text in texts)
+
+
+def test_a_broken_record_of_looks_is_an_error_and_the_rest_stays(own: Desk) -> None:
+    holdout("worked-example")
+    (own.workspace.root / "exposure.jsonl").write_bytes(b"not a look\n")
+    at = holdout("worked-example")
+    assert "Earlier looks: unknown" in said(at, "section-looks") and "a look that was recorded by this program" in said(at, "error-looks")
+    assert "1 item from failing" in said(at, "section-distances")
+
+
+def test_a_lock_that_fails_takes_the_colour_from_the_verdict(own: Desk) -> None:
+    add(own, "swapped", lambda d: d["holdout_suite"].reverse())
+    at = holdout("swapped")
+    assert "On items that were not registered: unproven" in said(at, "standing")
+    assert [span["c"] for block in sheets(at)["standing"] for span in block["spans"] if span["k"] == "badge"] == [["off"]]
+
+
+def test_repeated_runs_get_pass_at_k_and_a_band(empty: Desk) -> None:
+    document = worked_example()
+    parts = tables_of(document)
+    # two runs of each arm; the second run of the candidate loses h-01
+    parts["outcomes"] = [
+        row | {"run": run, "passed": row["passed"] and not (run and row["arm"] == "candidate" and row["id"] == "h-01")}
+        for row in parts["outcomes"] for run in range(2)
+    ]
+    source = folder_of(empty.workspace.root.parent / "runs", parts, about=round_of(document))
+    ingest(source, empty.workspace, now=NOW)
+    at = holdout("round-07")
+    # baseline 3 of 5 in both runs; candidate 4 of 5, and 3 of 5: mean 7/10, at least one of two 4/5, both 3/5
+    assert table(at, "section-runs") == [["1", "60 %", "70 %", "60 %", "70 %"], ["2", "undefined: 5 of 5 tasks have fewer than 2 samples", "80 %",
+                                         "undefined: 5 of 5 tasks have fewer than 2 samples", "60 %"]]
+    assert "Sign-flip" in said(at, "section-tests") and "explain a difference up to that" in said(at, "section-tests")
+
+
+# against another round
+
+
+def test_another_round_on_the_same_items_is_compared(pages: Desk) -> None:
+    other = pages.workspace.round("smollm2-dpo-only").digest[:12]
+    at = holdout("smollm2-rpo", against=other)
+    assert "the candidate of smollm2-rpo beats the candidate of smollm2-dpo-only by 6.7 points" in said(at, "against")
+    assert "both rounds have the same baseline outcomes" in said(at, "against")
+    assert at.selectbox(key="against_choice").value == other
+
+
+def test_another_round_on_other_items_is_not_comparable(pages: Desk) -> None:
+    at = holdout("ifeval-4o")
+    at = at.selectbox(key="against_choice").set_value(pages.workspace.round("ifeval-qwen").digest[:12]).run()
+    assert not at.exception and at.query_params["against"] == pages.workspace.round("ifeval-qwen").digest[:12]
+    assert "Not comparable: different sets of items: 501 and 504, 3 of them in one only." in said(at, "state-against")
+    assert "was added" in said(at, "against-differences")
+    assert "against" not in sheets(at)
+
+
+def test_an_address_that_names_no_other_round_compares_nothing(pages: Desk) -> None:
+    at = holdout("ifeval-4o", against="nonsense")
+    assert at.selectbox(key="against_choice").value == "" and "against" not in sheets(at)

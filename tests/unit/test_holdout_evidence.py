@@ -169,7 +169,7 @@ def test_items_in_clusters_are_tested_by_cluster(made: Callable[..., tuple[Works
     # twelve items in three texts, all gained: as single items 2/2^12 = .0005, as clusters 2/2^3 = .25
     report = report_of(*made(run_rows([([False], [True])] * 12, ["a"] * 4 + ["b"] * 4 + ["c"] * 4)))
     said = dict(report.tested_words)
-    assert said["Sign-flip"] == "p = .25" and said["Exact McNemar, outcomes as reduced"] == "p = .0005"
+    assert said["Sign-flip"] == "p = .25" and said["Exact McNemar"] == "p = .0005, one outcome an item"
     assert report.evidence.verdict is not None and report.evidence.verdict.standing is Standing.NOT_SHOWN
     assert report.reach_words == "no result on 3 clusters can reach p < .05"
     assert report.bootstrap is None and report.bootstrap_words == "not given: it would draw single items, and these come in clusters"
