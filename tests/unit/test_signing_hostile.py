@@ -18,7 +18,7 @@ import pytest
 from support_desk import Desk, desk
 from support_signing import NOW, Actor, Court, append, court, decision, proposal, registry_of, rules_of, seal_document
 
-from core.canonical import canonical_bytes
+from core.canonical import canonical_bytes, sha256_hex
 from core.cli.main import run
 from core.errors import CountersignError
 from core.gates.receipt import PROMOTE_AWAITING
@@ -386,6 +386,54 @@ def test_a_folder_of_very_many_files_is_not_read(d: Desk, tmp_path: Path) -> Non
     for number in range(50):
         (tmp_path / "folder" / f"a{number}").symlink_to(tmp_path / "folder" / "receipt.json")
     refused("wrong_files", 4, lambda: read_export(tmp_path / "folder"))
+
+
+# both persons sign what is not so
+
+
+def signed_by_both(d: Desk, source: Round, changed: dict[str, Any], *, proposal_only: bool = False) -> tuple[Export, LedgerView]:
+    """Proposer and reviewer sign statements that agree with each other and say ``changed`` of the round."""
+    made = proposal_of(d, source)
+    stated = build_statement("proposal", {**made.predicate, **changed})
+    view = append_by_hand(d.ledger, seal_document(stated, d.curator))
+    other = d.round("another")
+    d.propose(other)
+    honest = d.prepare(other)                               # the engine's own figures: the rounds differ in their id alone
+    predicate = {**honest.statement.predicate, **round_members(source, default_grid()), "proposal_sha256": view.entries[0].digest}
+    approval = build_statement("decision", predicate | ({} if proposal_only else changed))
+    view = append_by_hand(d.ledger, seal_document(approval, d.verifier))
+    evidence = {name: (honest.folder / name).read_bytes() for name in ("receipt.json", "admitted_pairs.json")}
+    index = view.size - 1
+    return Export(view.entries[index].envelope, approval, view.entries[0].envelope, stated, evidence, index, view.head), view
+
+
+@pytest.mark.parametrize(("changed", "proposal_only", "field"), [
+    ({"candidate_name": "another-model"}, False, "candidate_name"), ({"candidate_digest": "0" * 64}, False, "candidate_digest"),
+    ({"baseline_digest": "0" * 64}, False, "baseline_digest"), ({"holdout_lock": None}, False, "holdout_lock"),
+    ({"round_id": "another-name"}, False, "round_id"), ({"pairs_digest": "0" * 64}, True, "pairs_digest"),
+    ({"pairs_digest": None}, True, "pairs_digest"),
+])
+def test_what_both_statements_say_of_a_round_is_compared_with_the_round(
+    d: Desk, changed: dict[str, Any], proposal_only: bool, field: str,
+) -> None:
+    source = d.round()
+    export, view = signed_by_both(d, source, changed, proposal_only=proposal_only)
+    error = refused("recomputed_differently", 7, lambda: verify_export(export, d.registry, source, view, AcceptedGrids.of(d.workspace)))
+    assert error.where is not None and error.where.field == field
+
+
+def test_a_list_of_admitted_pairs_that_no_engine_computed(d: Desk) -> None:
+    """Statement and file agree on a list with a pair more than the receipt says."""
+    source = d.round()
+    proposed, prepared = d.propose(source), d.prepare(source)
+    receipt, admitted = ((prepared.folder / name).read_bytes() for name in ("receipt.json", "admitted_pairs.json"))
+    rows = [*json.loads(admitted), {"pair_id": "pair-collapse-trap", "joint_transition_pair_sha256": "0" * 64}]
+    forged = build_statement("decision", {**prepared.statement.predicate, "admitted_pairs_sha256": sha256_hex(canonical_bytes(rows))})
+    view = append_by_hand(d.ledger, seal_document(forged, d.verifier))
+    evidence = {"receipt.json": receipt, "admitted_pairs.json": canonical_bytes(rows)}
+    export = Export(view.entries[1].envelope, forged, proposed.envelope, proposed.statement, evidence, 1, view.head)
+    error = refused("recomputed_differently", 7, lambda: verify_export(export, d.registry, source, view, AcceptedGrids.of(d.workspace)))
+    assert error.where is not None and error.where.field == "admitted_pairs.json"
 
 
 # two processes
