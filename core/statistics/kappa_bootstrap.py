@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from core.settings import SETTINGS
 from core.statistics.agreement import Confusion, cohen_kappa
 from core.statistics.inputs import CONFIDENCE, Level, level_of
+from core.statistics.mean_bootstrap import adjusted_levels
 from core.statistics.result import Interval, Result, no_interval
 
 PERCENTILE, BCA = "bootstrap percentile", "bootstrap BCa"
@@ -172,7 +173,7 @@ def _intervals(table: Confusion, kappa: Fraction, found: _Distribution, level: F
     tails = float((1 - level) / 2), float((1 + level) / 2)
     percentile = Interval(found.quantile(tails[0]), found.quantile(tails[1]), level, f"{PERCENTILE}, {how}", None, seed)
     bias, acceleration = found.bias(float(kappa)), _acceleration(table)
-    levels = None if bias is None else _adjusted(tails, bias, acceleration)
+    levels = None if bias is None else adjusted_levels(tails, bias, acceleration)
     if levels is None:
         bca = no_interval(level, f"{BCA}, {how}", ONE_SIDED_RESAMPLES if bias is None else TOO_SKEWED)
     else:
@@ -180,13 +181,3 @@ def _intervals(table: Confusion, kappa: Fraction, found: _Distribution, level: F
     return KappaBootstrap(
         table, table.n, how, found.tables, seed, len(found.values), found.undefined, found.deviation(), bias, acceleration, levels, percentile, bca,
     )
-
-
-def _adjusted(tails: tuple[float, float], bias: float, acceleration: float) -> tuple[float, float] | None:
-    """Phi(z0 + (z0 + z) / (1 - a (z0 + z))) for both tails, or None where a denominator is not above 0."""
-    moved = [bias + _NORMAL.inv_cdf(tail) for tail in tails]
-    shrunk = [1 - acceleration * step for step in moved]
-    if min(shrunk) <= 0:
-        return None
-    low, high = (_NORMAL.cdf(bias + step / by) for step, by in zip(moved, shrunk, strict=True))
-    return low, high

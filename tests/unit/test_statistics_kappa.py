@@ -17,8 +17,9 @@ from statsmodels.stats.inter_rater import cohens_kappa
 from core.errors import GridError
 from core.statistics.agreement import ONE_CLASS, Confusion, cohen_kappa
 from core.statistics.class_table import ClassTable, class_kappa
-from core.statistics.kappa_bootstrap import _adjusted, kappa_bootstrap
+from core.statistics.kappa_bootstrap import kappa_bootstrap
 from core.statistics.kappa_intervals import NOT_ESTIMABLE, kappa_estimate, kappa_proof
+from core.statistics.mean_bootstrap import adjusted_levels
 from core.statistics.provable import Light
 
 ORACLE = json.loads((Path(__file__).parents[1] / "fixtures/oracles/kappa_intervals.json").read_text("utf-8"))
@@ -141,8 +142,8 @@ def test_enumeration_reaches_two_hundred() -> None:
 
 
 def test_a_correction_that_runs_the_wrong_way_gives_no_interval() -> None:
-    assert _adjusted((0.025, 0.975), 0.0, 0.6) is None               # 1 - .6 * 1.96 < 0
-    assert _adjusted((0.025, 0.975), 0.0, 0.0) == pytest.approx((0.025, 0.975))
+    assert adjusted_levels((0.025, 0.975), 0.0, 0.6) is None               # 1 - .6 * 1.96 < 0
+    assert adjusted_levels((0.025, 0.975), 0.0, 0.0) == pytest.approx((0.025, 0.975))
 
 
 def test_lights_of_kappa() -> None:
