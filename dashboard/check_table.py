@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from dashboard import blocks, navigation, words
 from dashboard.blocks import Block, Span, badge, muted, text
+from dashboard.strength_view import strength_spans
 
 _NUMBER: Final = re.compile(r"(−?[\d,]+)(?:\.(\d+))?(?: (%|[a-z/]+))?")
 _FIGURE_SPACE, _POINT_SPACE = "\u2007", "\u2008"
@@ -63,7 +64,7 @@ def distance_spans(check: Check) -> list[Span]:
     distance = check["distance"]
     if distance is None:
         return []
-    return [blocks.distance_bar(bar_share(check), inside=distance["inside"], label=distance["text"]), text(distance["text"], "keep")]
+    return [blocks.distance_bar(bar_share(check), inside=distance["inside"], label=distance["text"]), text(distance["text"])]
 
 
 def bar_share(check: Check) -> float:
@@ -83,29 +84,32 @@ def evidence_link(check: Check) -> list[Span]:
     return [] if page is None or page.key == "overview" else [blocks.link(page.title, page.key)]
 
 
-def checks_table(identity: str, checks: Iterable[Check], *, label: str, links: bool = True) -> Block:
-    """The table of checks. ``links``: with a column that leads to the evidence."""
+def checks_table(identity: str, checks: Iterable[Check], strengths: Mapping[str, Mapping[str, Any]], *, label: str) -> Block:
+    """The table of checks. ``strengths``: what the counts behind each can prove, by its name."""
     ordered = in_order(checks)
     split = [split_figure(check["observed"]["text"]) for check in ordered]
     figures = aligned([figure for _, figure in split])
     columns = [
         blocks.column("Check", head=True), blocks.column("State"), blocks.column("Counted", align="right"),
-        blocks.column("Observed", align="right"), blocks.column("Bound"), blocks.column("Distance"),
-        *([blocks.column("Shown on")] if links else []),
+        blocks.column("Observed", align="right"), blocks.column("Bound"), blocks.column("Distance"), blocks.column("Strength"),
+        blocks.column("Shown on"),
     ]
-    rows = [_row(check, counted, figure, links) for check, (counted, _), figure in zip(ordered, split, figures, strict=True)]
+    rows = [
+        _row(check, counted, figure, strength_spans(strengths.get(check["name"])))
+        for check, (counted, _), figure in zip(ordered, split, figures, strict=True)
+    ]
     return blocks.table(identity, columns, rows, label=label)
 
 
-def _row(check: Check, counted: str, figure: list[Span], links: bool) -> dict[str, Any]:
+def _row(check: Check, counted: str, figure: list[Span], strength: list[Span]) -> dict[str, Any]:
     tone = {"fails": "bad", "undefined": "off"}.get(check["state"])
     detail = [muted(check["detail"], blocks.SMALL)] if tone or check["state"] == "warning" else []
     said = text(counted, "keep")
     observed = [blocks.cell(said), blocks.cell(*figure, tone="nowrap")] if figure else [blocks.cell(said, across=True)]
     return blocks.row(
         blocks.cell(text(words.check_title(check["name"]), "keep")), blocks.cell(state_badge(check)), *observed,
-        blocks.cell(muted(check["bound"]["text"], "keep")), blocks.cell(*distance_spans(check), tone="keep"),
-        *([blocks.cell(*evidence_link(check))] if links else []), tone=tone, detail=detail,
+        blocks.cell(muted(check["bound"]["text"])), blocks.cell(*distance_spans(check)), blocks.cell(*strength),
+        blocks.cell(*evidence_link(check)), tone=tone, detail=detail,
     )
 
 

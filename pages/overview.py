@@ -4,10 +4,11 @@ from __future__ import annotations
 import streamlit as st
 
 from core.gates.assessment import headline
+from core.gates.strength_words import texts_of
 from core.grid import default_grid
 from core.settings import SETTINGS
 from core.signing.status import earlier_decisions, round_identity
-from dashboard import blocks, check_table, components, frame, overview_view
+from dashboard import blocks, check_table, components, frame, overview_view, strength_view
 
 view = frame.open_round("overview")
 document = view.document
@@ -18,10 +19,14 @@ components.sheet("standing", overview_view.standing_block(view.standing, earlier
 trap = overview_view.trap_sentence(view.queries().trap())
 if trap:
     components.sheet("trap", blocks.paragraph(*trap))
-components.section("checks", "Checks", check_table.checks_table("checks", document["checks"], label="Checks of this round"))
+strength = view.computed.strength
+components.section(
+    "checks", "Checks", check_table.checks_table("checks", document["checks"], texts_of(strength), label="Checks of this round"),
+)
 
 left, right = st.columns(SETTINGS["dashboard"]["wide_narrow"], gap="large")
 with left:
+    components.section("strength", "What the evidence can prove", strength_view.sentences_block(strength, with_checks=False))
     conditions = overview_view.conditions(document)
     if conditions:
         components.section("conditions", "What would have to be true", blocks.bullets(*conditions))

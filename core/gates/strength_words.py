@@ -26,9 +26,10 @@ def texts_of(strength: Mapping[str, Any], judge_id: str | None = None) -> dict[s
     return {check["name"]: check for check in holder.get("checks", ())}
 
 
-def strength_sentences(strength: Mapping[str, Any]) -> list[str]:
-    """What the evidence can prove, one sentence a line; nothing for an object without content."""
-    return [*_summary(strength), *_round(strength), *_judges(strength), *holdout_sentences(strength)]
+def strength_sentences(strength: Mapping[str, Any], *, with_checks: bool = True) -> list[str]:
+    """What the evidence can prove, one sentence a line; nothing for an object without content. ``with_checks``: each check of the
+    round too."""
+    return [*_summary(strength), *(_round(strength) if with_checks else ()), *_judges(strength), *holdout_sentences(strength)]
 
 
 def _checks(strength: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

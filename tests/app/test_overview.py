@@ -47,11 +47,39 @@ def test_every_check_failing_first_with_observed_bound_distance_and_a_way_to_the
     assert [row[1] for row in rows] == ["fails", "fails", "warning", "warning", "open", "holds", "holds", "holds", "holds"]
     by_title = checks(at)
     # 13 of 120 against a bound of 6: 7 too many; 8 canaries, all needed
-    assert by_title["Regressions"] == ["fails", "13 of 120", "10.83 %", "at most 5 %", "7 too many (items lost) 7 too many (items lost)", "Holdout"]
+    regressions = by_title["Regressions"]
+    assert regressions[:5] == ["fails", "13 of 120", "10.83 %", "at most 5 %", "7 too many (items lost) 7 too many (items lost)"]
+    assert regressions[-1] == "Holdout"
     assert by_title["Sanity retention"][:4] == ["fails", "0 of 8", "0 %", "at least 100 %"]
     assert by_title["Distinct reviewer"][0] == "open" and by_title["Distinct reviewer"][-1] == "Sign-off"
     assert by_title["Collapsed share"][:2] == ["warning", "524 of 544"]
     assert links(at, "section-checks")["Holdout"] == ("holdout", {})
+
+
+def test_each_check_says_what_its_counts_can_prove(pages: Desk) -> None:
+    """One-sided exact bounds at 95 %: 13 of 120 is at least 6.53 %, 20 of 504 at most 5.71 % (577 items would do), 0 of 5 proves little."""
+    strengths = {title: row[-2] for title, row in checks(overview("smollm2-dpo-only")).items()}
+    assert strengths["Regressions"] == "proven to fail at least 6.53 %" and strengths["Holdout lock"] == "nothing estimated"
+    strengths = {title: row[-2] for title, row in checks(overview("ifeval-4o")).items()}
+    assert strengths["Regressions"] == "meets, not proven needs 73 more items"
+    assert strengths["Net holdout gain"].startswith("proven exact p = .0135")
+    strengths = {title: row[-2] for title, row in checks(overview("worked-example")).items()}
+    assert strengths["Net holdout gain"] == "meets, not proven no result on 5 items can reach p < .05"
+    assert strengths["Sanity retention"] == "meets, not proven no number of canaries can"
+
+
+def test_what_the_evidence_can_prove_is_said_in_sentences(pages: Desk) -> None:
+    text = said(overview("worked-example"), "section-strength")
+    assert "false positive rate meets, not proven: needs 56 more failed cases" in text
+    assert "Unproven: candidate beats baseline by 20.0 points; n = 5 (no result on 5 items can reach p < .05)." in text
+    assert "Regressions" not in text                                        # the table says it
+    assert "Holdout: not supplied: holdout, outcomes." in said(overview("judges"), "section-strength")
+
+
+def test_an_undefined_figure_proves_nothing(empty: Desk) -> None:
+    document = worked_example() | {"sanity_outcomes": {}}
+    ingest_document(empty, "no-canaries", document)
+    assert checks(overview("no-canaries"))["Sanity retention"][-2] == "undefined the round has no canaries"
 
 
 def test_figures_line_up_on_their_decimal_point(pages: Desk) -> None:
