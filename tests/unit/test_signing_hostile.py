@@ -293,6 +293,30 @@ def test_an_export_with_another_proposal_than_the_decisions(d: Desk) -> None:
     refused("proposal_changed", 5, lambda: verify_export(swapped, d.registry, None, None, signature_only=True))
 
 
+@pytest.mark.parametrize("change", [
+    lambda subject: subject[0]["digest"].update(sha256="0" * 64), lambda subject: subject.pop(), lambda subject: subject.reverse(),
+    lambda subject: subject.append({"name": "model.safetensors", "digest": {"sha256": "0" * 64}}), lambda subject: subject[1].update(name="x"),
+    lambda subject: subject.append(subject[0]),
+])
+def test_subjects_are_those_that_the_predicate_names(d: Desk, change: Callable[[list[dict[str, Any]]], Any]) -> None:
+    """A tool that reads subjects alone (as in-toto tools do) must not be told of another artefact than the predicate approves."""
+    source = d.round()
+    d.propose(source)
+    document = json.loads(d.prepare(source).payload)
+    assert [item["name"] for item in document["subject"]] == ["receipt.json", "admitted_pairs.json"]
+    parse_statement(canonical_bytes(document))
+    change(document["subject"])
+    error = refused("inconsistent_statement", 4, lambda: parse_statement(canonical_bytes(document)))
+    assert error.where is not None and error.where.field == "subject"
+
+
+def test_signature_only_still_holds_the_files_against_their_digests(d: Desk) -> None:
+    _, export = decided(d)
+    receipt = export.evidence["receipt.json"].replace(b"0.925", b"9.925")
+    changed = replace(export, evidence={**export.evidence, "receipt.json": receipt})
+    refused("file_changed", 6, lambda: verify_export(changed, d.registry, None, None, signature_only=True))
+
+
 def test_an_export_whose_proposal_came_after_the_decision(d: Desk) -> None:
     source, export = decided(d)
     view = append_by_hand(d.ledger, seal_document(proposal_of(d, source), d.curator))
