@@ -16,6 +16,7 @@ from core.cli.options import DEFAULT_WORKSPACE, JsonOption, WorkspaceOption
 from core.cli.output import Cell, Styled
 from core.errors import EXIT, CountersignError, IdentityError, RoundError, Where
 from core.gates.assessment import Assessment, headline, load_or_assess
+from core.gates.holdout import differences_from_locked
 from core.gates.receipt import PROMOTE_AWAITING, Decision, decide
 from core.gates.strength_words import holdout_sentences, texts_of
 from core.grid import Grid, default_grid, load_grid
@@ -131,12 +132,20 @@ def decide_command(
         if canonical:
             output.raw(_canonical(decision) + b"\n")
         elif as_json:
-            output.document(_document(assessment, decision, approved))
+            output.document(_document(assessment, decision, approved) | {"holdout_differences": _what_differs(place, opened, assessment)})
         else:
-            _print(assessment, decision, rules, approved)
+            _print(assessment, decision, rules, approved, _what_differs(place, opened, assessment))
     promote = assessment.verdict == PROMOTE_AWAITING if decision is None else decision.promote
     if not promote or (require_approved and not approved):
         raise typer.Exit(EXIT["refused"])
+
+
+def _what_differs(place: Workspace, opened: Round, assessment: Assessment) -> list[str] | None:
+    """What differs from the list that was locked, where the lock does not hold and the workspace has that list."""
+    holdout = assessment.document["holdout"]
+    if holdout is None or holdout["lock"]["holds"]:
+        return None
+    return differences_from_locked(place, opened, holdout["lock"]["registered"])
 
 
 def _approved(place: Workspace, opened: Round) -> bool:
@@ -169,7 +178,7 @@ def _document(assessment: Assessment, decision: Decision | None, approved: bool)
     }
 
 
-def _print(assessment: Assessment, decision: Decision | None, grid: Grid, approved: bool) -> None:
+def _print(assessment: Assessment, decision: Decision | None, grid: Grid, approved: bool, differences: list[str] | None) -> None:
     document = assessment.document
     output.line(headline(document), "pass" if assessment.verdict == PROMOTE_AWAITING else "refuse")
     output.facts([
@@ -188,6 +197,8 @@ def _print(assessment: Assessment, decision: Decision | None, grid: Grid, approv
     _print_pairs(document)
     for sentence in holdout_sentences(assessment.strength):
         output.line(sentence)
+    for sentence in differences or ():
+        output.line(f"Against the locked list: {sentence}")
     for check in checks:
         if check["remedy"] is not None:
             output.line(f"To hold: {check['remedy']}")
@@ -209,7 +220,8 @@ def _judge_rows(judges: dict[str, Any]) -> list[tuple[Cell, ...]]:
     rows: list[tuple[Cell, ...]] = []
     for judge_id, judge in judges.items():
         gate = judge["gate"]
-        state = Styled("open", "pass") if gate["open"] else Styled(f"closed: {', '.join(gate['failing'])}", "refuse")
+        over = f" (figures over {judge['n']:,} of {judge['n_records']:,} cases)" if judge["missing"] else ""
+        state = Styled("open", "pass") if gate["open"] else Styled(f"closed: {', '.join(gate['failing'])}{over}", "refuse")
         rows.append((judge_id, state, *(check["observed"]["text"] for check in gate["checks"] if check["name"] != "missing_verdict")))
     return rows
 

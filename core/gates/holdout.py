@@ -15,6 +15,8 @@ import pyarrow as pa
 
 from core.canonical import canonical_bytes, sha256_hex
 from core.errors import RoundError, Where
+from core.rounds.folder import Round
+from core.rounds.workspace import Workspace
 from core.settings import SETTINGS
 
 _HEX: Final = re.compile(r"[0-9a-f]+")
@@ -66,6 +68,16 @@ def holdout_differences(locked: Sequence[Mapping[str, Any]], present: Sequence[M
     if not lines and list(was) != list(now):
         lines.append("same items, other order")
     return lines or ["nothing: the two lists are the same"]
+
+
+def differences_from_locked(workspace: Workspace, source: Round, registered: str) -> list[str] | None:
+    """What differs from the locked list, in words, where a round of the workspace holds that list; None where none does."""
+    wanted = normalised_lock(registered)
+    for manifest in workspace.rounds() if wanted is not None else ():
+        other = Round(workspace.round_path(manifest.digest), manifest, manifest.digest)
+        if other.holdout_digest == wanted:
+            return holdout_differences(other.holdout_items(), source.holdout_items())
+    return None
 
 
 def _item_differences(name: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

@@ -172,6 +172,12 @@ def test_case_9_an_undefined_kappa_is_no_number_and_opens_nothing(tmp_path: Path
         assert judge["missing"] == ["c18", "c19"] and "missing_verdict" in judge["gate"]["failing"]
 
 
+def test_case_9_figures_beside_a_missing_verdict_say_over_how_many_they_are(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    records = cases((9, True, True), (9, False, False), (2, True, None))
+    assert run(["decide", str(bundle_file(tmp_path, bundle() | {"calibrated_judge_records": records}))]) == 0
+    assert "closed: missing_verdict (figures over 18 of 20 cases)" in capfd.readouterr().out
+
+
 # 11: kappa exactly on the bound
 
 
@@ -343,6 +349,25 @@ def test_case_23_a_lock_in_other_spellings_holds_and_an_empty_one_is_a_refusal(t
     source, _ = ingested(tmp_path, bundle_file(tmp_path / "input", bundle() | {"preregistered_holdout_sha256": written}))
     decision = decide(assessed(tmp_path, source), REVIEWER)
     assert decision.promote is holds and decision.receipt is not None and decision.receipt["holdout_lock_valid"] is holds
+
+
+def test_case_23_decide_says_what_differs_where_the_locked_list_is_at_hand(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """The round as locked is in the workspace; a second one under the same lock has its items in another order, and one edited."""
+    workspace = workspace_at(tmp_path)
+    ingest(bundle_file(tmp_path, bundle()), workspace, round_id="locked", now=NOW)
+    document = bundle()
+    document["holdout_suite"][1]["prompt"] += " "
+    ingest(bundle_file(tmp_path, document), workspace, round_id="edited", now=NOW)
+    reordered = bundle() | {"holdout_suite": bundle()["holdout_suite"][::-1]}
+    ingest(bundle_file(tmp_path, reordered), workspace, round_id="reordered", now=NOW)
+    name = bundle()["holdout_suite"][1]["id"]
+    for selector, words in (("edited", f"item {name}, field prompt: differs by trailing white space"), ("reordered", "same items, other order")):
+        assert run(["decide", selector, "--workspace", str(workspace.root)]) == 3
+        assert f"Against the locked list: {words}" in capfd.readouterr().out
+        assert run(["decide", selector, "--workspace", str(workspace.root), "--json"]) == 3
+        assert json.loads(capfd.readouterr().out)["holdout_differences"] == [words]
+    assert run(["decide", "locked", "--workspace", str(workspace.root), "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)["holdout_differences"] is None
 
 
 def test_case_23_null_or_absent_is_bad_input(tmp_path: Path) -> None:
