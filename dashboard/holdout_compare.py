@@ -33,7 +33,7 @@ def comparison(view: View) -> None:
     chosen = navigation.choice("against", (_NONE, *labels))
     st.session_state[_CHOICE] = chosen
     st.selectbox(
-        "Other round", [_NONE, *labels], key=_CHOICE, format_func=lambda one: labels.get(one, "none chosen"), label_visibility="collapsed",
+        "Other round", [_NONE, *labels], key=_CHOICE, format_func=lambda one: labels.get(one, "Choose a round"), label_visibility="collapsed",
         on_change=_choose,
     )
     if chosen:

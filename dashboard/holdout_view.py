@@ -141,12 +141,12 @@ def flips_table(rows: Sequence[tuple[str, Mapping[str, Any]]], prompts: Mapping[
     """The flips of one page: what happened, item, start of its prompt, runs. ``view``: what a link to an item keeps."""
     several = any(max(row["baseline_runs"], row["candidate_runs"]) > 1 for _, row in rows)
     columns = [blocks.column("Flip"), blocks.column("Item", head=True, sort=True), blocks.column("Prompt"),
-               *([blocks.column("Baseline", align="right"), blocks.column("Candidate", align="right")] if several else [])]
+               *([blocks.column("Runs passed")] if several else [])]
     return blocks.table("flips", columns, [
         blocks.row(
             blocks.cell(flip_badge(kind)), blocks.cell(blocks.link(row["id"], "holdout", item=row["id"], **view), sort=row["id"]),
             blocks.cell(muted(f"{row['slice']} · " if row["slice"] else "", blocks.SMALL), muted(preview(prompts.get(row["id"], {})), blocks.SMALL)),
-            *([blocks.cell(text(_runs(row, "baseline"))), blocks.cell(text(_runs(row, "candidate")))] if several else []),
+            *([blocks.cell(text(f"{_runs(row, 'baseline')} →"), {"k": "break"}, text(_runs(row, "candidate")))] if several else []),
             tone="chosen" if row["id"] == opened else None,
         ) for kind, row in rows
     ], label="Items that flipped, regressions first", tall=True)

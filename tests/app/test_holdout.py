@@ -174,7 +174,7 @@ def test_several_runs_are_reduced_and_said_so(empty: Desk) -> None:
     at = holdout("round-07", item="h-01")
     assert "baseline 1; candidate 3 runs an item, reduced to one outcome by majority (grid)" in said(at, "section-gain")
     row = next(row for row in table(at, "flip-list") if row[1] == "h-01")
-    assert row[0] == "lost" and row[-2:] == ["1 of 1", "1 of 3"]
+    assert row[0] == "lost" and row[-1] == "1 of 1 → 1 of 3"
     assert "Candidate, run 0 passed" in said(at, "flip-item") and "Candidate, run 2 failed" in said(at, "flip-item")
 
 
