@@ -6,8 +6,11 @@ from typing import Any, Final
 
 import streamlit as st
 
+from core.canonical import canonical_digest
+from core.gates import judge_words
 from core.settings import SETTINGS
-from dashboard import blocks, check_table, components, loaders, navigation, overview_view, words
+from core.statistics.judge_evidence import JudgeEvidence
+from dashboard import blocks, check_table, components, judge_loaders, judge_sections, judge_view, loaders, navigation, overview_view, words
 from dashboard.blocks import Block, Span, mono, muted, strong, text
 from dashboard.frame import View
 
@@ -42,25 +45,30 @@ def evidence(document: Mapping[str, Any]) -> list[Span]:
     return spans or [text("Every gate is open: the judges agree with the verifier as the grid asks.")]
 
 
-def draw(view: View, judge_id: str, judge: Judge) -> None:
-    """The whole card."""
+def draw(view: View, judge_id: str, judge: Judge, *, alone: bool = False) -> None:
+    """The whole card. ``alone``: the only one on the page, so that a view without a judge's name means this one."""
     key = _slug(judge_id)
+    named = navigation.view("judge") == judge_id or (alone and navigation.view("judge") is None)
+    evidence = judge_loaders.figures(view, judge_loaders.cases(view, judge_id))
     with st.container(border=True, key=f"card-{key}"):
         components.sheet(f"judge-{key}", *_head(view, judge_id, judge))
         left, right = st.columns(SETTINGS["dashboard"]["narrow_wide"], gap="medium")
         with left:
             _cells(judge_id, judge)
-            components.sheet(f"synthetic-{key}", *_synthetic(judge_id, judge))
+            components.sheet(f"synthetic-{key}", *_synthetic(judge_id, judge), judge_view.paradox(evidence))
         with right:
-            components.sheet(f"figures-{key}", figures_table(judge_id, judge))
+            components.sheet(f"figures-{key}", figures_table(judge_id, judge, evidence))
         if navigation.view("judge") == judge_id and navigation.view("cell") in words.CELL_TITLES:
             _cases(view, judge_id, judge, str(navigation.view("cell")))
+        judge_sections.draw(view, judge_id, key, named=named)
         with st.expander("Rubric and version", icon=":material/rule:"):
             components.sheet(f"rubric-{key}", *_rubric(view, judge_id))
 
 
 def _slug(judge_id: str) -> str:
-    return "".join(character if character.isalnum() else "-" for character in judge_id)
+    """The judge's id as a key that may become a name of a style; ids that come out alike keep apart by their digest."""
+    slug = "".join(character if character.isascii() and character.isalnum() else "-" for character in judge_id)
+    return slug if slug == judge_id else f"{slug}-{words.short_digest(canonical_digest(judge_id))}"
 
 
 def _head(view: View, judge_id: str, judge: Judge) -> list[Block]:
@@ -104,16 +112,18 @@ def _open_cell(judge: str, cell: str) -> None:
     navigation.set_view(judge=judge, cell=cell, case=None, cases_page=None)
 
 
-def figures_table(judge_id: str, judge: Judge) -> Block:
-    """The gate's figures against their bounds, failing first, then what is shown beside them."""
+def figures_table(judge_id: str, judge: Judge, evidence: JudgeEvidence) -> Block:
+    """The gate's figures against their bounds, failing first, each with its interval and what it proves; then what stands beside them."""
     checks = check_table.in_order(judge["gate"]["checks"])
     beside = [
         ("False discoveries", words.fraction(judge["fdr"]), "failed answers among the approved"),
         ("Prevalence of passes", words.fraction(judge["prevalence"]), "cases that the verifier passed"),
+        ("PABAK", judge_words.figure(evidence.chance.pabak), "balanced classes"),
+        ("Gwet's AC1", judge_words.figure(evidence.chance.ac1), "other chance model"),
     ]
     split = [check_table.split_figure(said) for said in (*(check["observed"]["text"] for check in checks), *(observed for _, observed, _ in beside))]
     figures = check_table.aligned([figure for _, figure in split])
-    rows = [_check_row(check, counted, figure) for check, (counted, _), figure in zip(checks, split, figures, strict=False)]
+    rows = [_check_row(check, counted, figure, evidence) for check, (counted, _), figure in zip(checks, split, figures, strict=False)]
     for (title, _, meaning), (counted, _), figure in zip(beside, split[len(checks):], figures[len(checks):], strict=True):
         rows.append(blocks.row(
             blocks.cell(text(title)), blocks.cell(), blocks.cell(text(counted, "keep")), blocks.cell(*figure, tone="nowrap"),
@@ -124,12 +134,13 @@ def figures_table(judge_id: str, judge: Judge) -> Block:
     return blocks.table(f"figures-{judge_id}", columns, rows, label=f"Figures of judge {judge_id}")
 
 
-def _check_row(check: Mapping[str, Any], counted: str, figure: list[Span]) -> dict[str, Any]:
+def _check_row(check: Mapping[str, Any], counted: str, figure: list[Span], evidence: JudgeEvidence) -> dict[str, Any]:
     tone = {"fails": "bad", "undefined": "off"}.get(check["state"])
     distance = [{"k": "break"}, muted(check["distance"]["text"], blocks.SMALL)] if check["distance"] else []
     return blocks.row(
         blocks.cell(text(words.check_title(check["name"])), sort=check["name"]), blocks.cell(check_table.state_badge(check), sort=check["state"]),
         blocks.cell(text(counted, "keep")), blocks.cell(*figure, tone="nowrap"), blocks.cell(text(check["bound"]["text"]), *distance), tone=tone,
+        detail=judge_view.check_detail(check["name"], evidence),
     )
 
 

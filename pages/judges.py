@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from core.settings import SETTINGS
-from dashboard import components, frame, judge_card, navigation, overview_view
+from dashboard import components, frame, judge_card, navigation, overview_view, theme_watch
 
 view = frame.open_round("judges")
 judges = overview_view.by_state(view.document)
@@ -20,4 +20,5 @@ if many:
     judges = [pair for pair in judges if pair[0] == named] or judges[:1]
     components.section("index", "All judges", overview_view.judges_table(view.document, judges[0][0]))
 for judge_id, judge in judges:
-    judge_card.draw(view, judge_id, judge)
+    judge_card.draw(view, judge_id, judge, alone=many or len(judges) == 1)
+theme_watch.watch()

@@ -114,10 +114,12 @@ def graded(cases: JudgeCases, rules: EvidenceRules) -> Part[GradedEvidence]:
     if not scored.num_rows:
         return Part(None, "not supplied: needs rubric_score beside a verdict of the verifier")
     scores, passed = scored["rubric_score"].to_pylist(), scored["verifier_passed"].to_pylist()
+    probabilities: Part[Reliability]
     try:
         probabilities = Part(reliability(scores, passed))
     except RoundError as fault:
-        probabilities = Part[Reliability](None, f"undefined: expected {fault.expected}, got {fault.got}; {fault.remedy}")
+        # only a score outside 0 to 1 is left to refuse here
+        probabilities = Part(None, f"undefined: expected {fault.expected}, got {fault.got}; {fault.remedy}")
     approvals = confusion_of(scored.filter(pc.is_valid(scored["rubric_approved"])))
     return Part(GradedEvidence(
         labelled.num_rows - scored.num_rows, approvals, threshold_sweep(scores, passed, rules.bounds), probabilities,

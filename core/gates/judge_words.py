@@ -31,6 +31,10 @@ _SHOWN: Final[int] = SETTINGS["text"]["label_characters"]
 NO_SLICE: Final = "no slice named"
 NO_SLICES: Final = "not supplied: needs slice in the judge records"
 SLICES_NOTE: Final = "Slices are for looking: they feed no gate, and among many some look bad by chance."
+CORRECTED_NOTE: Final = (
+    "A share of approvals is no pass rate: the judge's errors shift it. Corrected for them (Rogan & Gladen), it assumes that the judge errs on "
+    "these answers as on the cases where its errors were counted."
+)
 READ_FROM_APPROVALS: Final = "Read from the approvals, since no choice is supplied: an approval is a verdict for answer 1."
 
 
@@ -274,7 +278,8 @@ def history_sentences(evidence: EarlierRound, alpha: Fraction) -> list[str]:
             f"{sign_words(drift.verifier.test, alpha)}.",
         )
     if evidence.reworded:
-        shown = ", ".join(evidence.reworded[:_NAMED]) + (" ..." if len(evidence.reworded) > _NAMED else "")
+        more = len(evidence.reworded) - _NAMED
+        shown = ", ".join(evidence.reworded[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
         said.append(f"{count_of(len(evidence.reworded), 'case')} with the same id and other texts, left out: {shown}.")
     if drift.n and not evidence.by_text:
         said.append("Compared by case id alone: a round without texts cannot show whether the cases are the same.")

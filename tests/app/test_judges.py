@@ -4,11 +4,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from streamlit.testing.v1 import AppTest
 from support_desk import Desk
 from support_rounds import folder_of
-from support_sheets import links, open_page, said, sheets, table
+from support_sheets import ROOT, links, open_page, said, sheets, table
 from support_signing import NOW
 
 from core.rounds.ingest import ingest
@@ -50,11 +51,15 @@ def test_a_card_has_gate_figures_fractions_and_the_failing_check_first(pages: De
     assert "calibrated judge" in said(at, "judge-loose-check")
     rows = figures(at, "loose-check")
     # tp 40, fp 22, fn 0, tn 298 of 360: kappa .7506, agreement 338/360 = .9389, FPR 22/320, FDR 22/62, prevalence 40/360
-    assert list(rows) == ["False-positive approvals", "Cohen's kappa", "Exact agreement", "False discoveries", "Prevalence of passes"]
+    assert list(rows) == [
+        "False-positive approvals", "Cohen's kappa", "Exact agreement", "False discoveries", "Prevalence of passes", "PABAK", "Gwet's AC1",
+    ]
     assert rows["False-positive approvals"] == ["fails", "22 of 320", "6.88 %", "at most 5 % 6 too many (approvals of failures)"]
     assert rows["Cohen's kappa"] == ["holds", "", "0.7506", "at least 0.75 0.0006 inside the bound"]
     assert rows["Exact agreement"][:3] == ["holds", "338 of 360", "93.89 %"]
     assert rows["False discoveries"][1:3] == ["22 of 62", "35.48 %"] and rows["Prevalence of passes"][1:3] == ["40 of 360", "11.11 %"]
+    # PABAK 2 * 338/360 - 1 = .878; AC1: q = (2*40 + 22) / 720, e = 2 q (1 - q) = .2432, (.9389 - .2432) / .7568 = .919
+    assert rows["PABAK"][2] == "0.878" and rows["Gwet's AC1"][2] == "0.919"
 
 
 def test_cells_are_buttons_with_count_share_and_meaning(pages: Desk) -> None:
@@ -185,3 +190,189 @@ def test_hostile_judge_ids_and_texts_stay_text(empty: Desk, tmp_path: Path) -> N
     text = said(at)
     assert "\u202e" not in text and "\x1b" not in text and "⟦U+202E⟧<b>:red[x]" in text and "␛[31mred" in text
     assert not any("127.0.0.1" in button.label for button in at.button)
+
+
+# evidence below the gate table
+
+
+def evidence(at: AppTest) -> list[str]:
+    """The sheets of the open section, of all cards."""
+    parts = ("strength-", "beside-", "rates-", "slices-", "thresholds-", "position-", "length-", "own-", "pass-rate-", "peers-", "history-", "said-")
+    return [key for key in sheets(at) if key.startswith(parts)]
+
+
+def test_the_gate_table_says_what_so_many_cases_prove(pages: Desk) -> None:
+    text = said(judges("worked-example"), "figures-calibrated")
+    # 0 of 3: Wilson to z^2 / (3 + z^2) = .5615; one-sided exact 1 - .05^(1/3) = .6316
+    assert "95 % interval 0 % to 56.15 %; 3 cases prove at most 63.16 % meets, not proven: needs 56 more failed cases" in " ".join(text.split())
+    assert "95 % interval 0 to 1 (bootstrap BCa)" in text
+    assert "no paradox here" in said(judges("worked-example"), "synthetic-calibrated")
+    dpo = judges("smollm2-dpo-only")
+    assert "because 40 of 360 cases pass" in said(dpo, "synthetic-loose-check")
+    # a figure that fails says so in its state; what it proves stands beside it
+    assert "320 cases prove at most 9.67 %" in said(dpo, "figures-loose-check") and "needs" not in said(dpo, "figures-loose-check")
+
+
+def test_no_section_is_open_or_computed_until_it_is_asked_for(pages: Desk) -> None:
+    at = judges("smollm2-dpo-only")
+    assert evidence(at) == [] and at.segmented_control(key="evidence-loose-check").value is None
+    at = at.segmented_control(key="evidence-self-judge").set_value("strength").run()
+    assert (at.query_params["judge"], at.query_params["evidence"]) == ("self-judge", "strength")
+    assert set(evidence(at)) == {"strength-self-judge", "beside-self-judge", "rates-self-judge"}
+    at = at.segmented_control(key="evidence-self-judge").set_value(None).run()
+    assert evidence(at) == [] and "evidence" not in at.query_params
+
+
+def test_another_judges_section_closes_what_was_open(pages: Desk) -> None:
+    at = judges("smollm2-dpo-only", judge="self-judge", cell="fp", evidence="strength", slice="keywords")
+    at = at.segmented_control(key="evidence-loose-check").set_value("slices").run()
+    assert dict(at.query_params) == {"round": at.query_params["round"], "judge": "loose-check", "evidence": "slices"}
+    assert evidence(at) == ["slices-loose-check"] and "cases-loose-check" not in "".join(sheets(at))
+
+
+def test_strength_has_every_rate_with_both_intervals(pages: Desk) -> None:
+    at = judges("worked-example", judge="calibrated", evidence="strength")
+    proven = {row[0]: row[1:] for row in table(at, "strength-calibrated")}
+    assert proven["False-positive approvals"] == [
+        "0 of 3, 0 %", "at most 5 %", "0 % to 56.15 % Wilson 0 % to 70.76 % Clopper-Pearson", "at most 63.16 % one-sided, 95 %",
+        "meets, not proven needs 56 more failed cases",
+    ]
+    assert proven["Cohen's kappa"][2] == "0 to 1 bootstrap BCa, all 45 resamples enumerated" and proven["Cohen's kappa"][-1] == "meets, not proven"
+    rates = {row[0]: row[1:] for row in table(at, "rates-calibrated")}
+    # Clopper-Pearson of 0 of 3: 1 - .025^(1/3) = .7076
+    assert rates["False-positive approvals failed answers that it approves"] == ["0 of 3", "0 %", "0 % to 56.15 %", "0 % to 70.76 %"]
+    assert len(rates) == 9
+    beside = said(at, "beside-calibrated")
+    for words in ("Cohen's kappa 0.75, exactly 3/4", "Asymptotic interval 0.306 to 1", "percentile 0.158 to 1", "PABAK 0.75", "Gwet's AC1 0.754",
+                  "Matthews' correlation 0.775", "0.43 % of resamples have no kappa"):
+        assert words in beside
+
+
+def test_undefined_figures_are_words_in_every_section(empty: Desk, tmp_path: Path) -> None:
+    calibration(empty, tmp_path, cases("one", 20, 0, 0, 0))
+    for section in ("strength", "slices", "thresholds", "bias", "pass rate", "other judges", "earlier rounds"):
+        at = judges("calibration", judge="one", evidence=section)
+        assert not {"nan", "inf", "null"} & set(said(at).lower().split())
+    strength = said(judges("calibration", judge="one", evidence="strength"))
+    assert "undefined: one class" in strength and "undefined: the verifier failed nothing" in strength
+    proven = {row[0]: row[1:] for row in table(judges("calibration", judge="one", evidence="strength"), "strength-one")}
+    assert proven["False-positive approvals"][2:] == ["none", "nothing", "undefined"] and proven["Cohen's kappa"][2] == "none"
+
+
+def test_perfect_agreement_has_no_interval_of_width_nought(empty: Desk, tmp_path: Path) -> None:
+    calibration(empty, tmp_path, cases("one", 10, 0, 0, 10))
+    text = said(judges("calibration", judge="one", evidence="strength"))
+    assert "not estimable: the standard error of these counts is 0; 20 agreements in 20 cases put the agreement rate at 83.16 % to 100 %" in text
+
+
+def test_slices_with_a_way_into_each(pages: Desk) -> None:
+    at = judges("judges", judge="llmbar-gpt-4-metrics-reference", evidence="slices")
+    rows = {row[0]: row[1:] for row in table(at, "slices-llmbar-gpt-4-metrics-reference")}
+    # published: right in the given order 95 of 100, 115 of 134, 80 of 92, 34 of 47, 37 of 46
+    agree = {name: row[4] for name, row in rows.items()}
+    assert agree == {
+        "GPTInst": "86.96 % 80 of 92", "GPTOut": "72.34 % 34 of 47", "Manual": "80.43 % 37 of 46", "Natural": "95 % 95 of 100",
+        "Neighbor": "85.82 % 115 of 134",
+    }
+    target = links(at, "slices-llmbar-gpt-4-metrics-reference")["GPTOut"]
+    assert target == ("judges", {"judge": "llmbar-gpt-4-metrics-reference", "evidence": "strength", "slice": "GPTOut"})
+    inside = judges("judges", **target[1])
+    assert "34 of 47, 72.34 %" in said(inside, "strength-llmbar-gpt-4-metrics-reference")
+    assert inside.selectbox(key="slice-llmbar-gpt-4-metrics-reference").value == "GPTOut"
+
+
+def test_a_slice_is_chosen_and_left_again(pages: Desk) -> None:
+    at = judges("smollm2-dpo-only", judge="self-judge", evidence="thresholds")
+    at = at.selectbox(key="slice-self-judge").set_value("keywords").run()
+    assert at.query_params["slice"] == "keywords"
+    assert said(at, "thresholds-self-judge").startswith("48 cases with a score (20 pass, 28 fail)")
+    at = at.selectbox(key="slice-self-judge").set_value("").run()
+    assert "slice" not in at.query_params and said(at, "thresholds-self-judge").startswith("360 cases with a score")
+    # a slice that does not exist is all cases
+    assert said(judges("smollm2-dpo-only", judge="self-judge", evidence="thresholds", slice="gone"), "thresholds-self-judge").startswith("360 cases")
+
+
+def _auc(name: str) -> float:
+    """Passing answers above failing ones, ties half, pair by pair from the round's file."""
+    rows = pq.read_table(ROOT / "data" / "rounds" / name / "judge_records.parquet").to_pylist()
+    scored = [(row["rubric_score"], row["verifier_passed"]) for row in rows if row["judge_id"] == "self-judge"]
+    pairs = [(high, low) for high, passed in scored if passed for low, failed in scored if not failed]
+    return sum((high > low) + (high == low) / 2 for high, low in pairs) / len(pairs)
+
+
+def test_thresholds_are_charts_with_sentences(pages: Desk) -> None:
+    at = judges("smollm2-dpo-only", judge="self-judge", evidence="thresholds")
+    assert said(at, "thresholds-self-judge").startswith(f"360 cases with a score (40 pass, 320 fail): AUC {_auc('smollm2-dpo-only'):.3f},")
+    assert len(at.get("plotly_chart")) == 4
+    assert "No threshold opens the gate." in said(at, "said-threshold-self-judge")
+    assert "The judge's own verdicts: 40 % of passing answers approved at 59.06 % of failed ones." in said(at, "said-roc-self-judge")
+    assert "approving everything gives 11.11 %" in said(at, "said-pr-self-judge") and "(ECE)" in said(at, "said-reliability-self-judge")
+    none = judges("smollm2-dpo-only", judge="loose-check", evidence="thresholds")
+    assert said(none, "thresholds-loose-check") == "Not supplied: needs rubric_score beside a verdict of the verifier."
+    assert len(none.get("plotly_chart")) == 0
+
+
+def test_scores_on_a_rubric_scale_have_no_reliability(empty: Desk, tmp_path: Path) -> None:
+    records = [row | {"rubric_score": number % 5 + 1} for number, row in enumerate(cases("one", 10, 3, 2, 10))]
+    calibration(empty, tmp_path, records)
+    at = judges("calibration", judge="one", evidence="thresholds")
+    assert len(at.get("plotly_chart")) == 3 and "Reliability undefined: expected scores from 0 to 1" in said(at, "reliability-one")
+
+
+def test_biases_where_the_data_has_what_they_need(pages: Desk) -> None:
+    at = judges("judges", judge="llmbar-gpt-4-metrics-reference", evidence="bias")
+    position = said(at, "position-llmbar-gpt-4-metrics-reference")
+    # LLMBar's own counts: equal 96 + 127 + 83 + 39 + 39, right swapped 97 + 114 + 85 + 34 + 40
+    assert "The same answer in both orders: 384 of 419, 91.65 %" in position and "swapped 370 of 419, 88.31 %" in position
+    assert "Picks the longer answer where it is wrong: " in said(at, "length-llmbar-gpt-4-metrics-reference")
+    assert "Not supplied: needs own_output" in said(at, "own-llmbar-gpt-4-metrics-reference")
+    plain = judges("smollm2-rpo", judge="loose-check", evidence="bias")
+    assert "Not supplied: needs the same cases in both orders" in said(plain, "position-loose-check")
+
+
+def test_pass_rates_corrected_by_slice(pages: Desk) -> None:
+    at = judges("judges", judge="llmbar-palm2-vanilla", evidence="pass rate")
+    assert "Not needed: the judge alone saw no case" in said(at, "pass-rate-llmbar-palm2-vanilla")
+    rows = {row[0]: row[1:] for row in table(at, "pass-rate-llmbar-palm2-vanilla")}
+    assert rows["GPTOut"][0] == "36 of 47, 76.6 %" and rows["GPTOut"][-2:] == ["22 of 47, 46.81 %", "outside"]
+
+
+def test_other_judges_on_the_same_cases(pages: Desk) -> None:
+    at = judges("judges", judge="llmbar-palm2-vanilla", evidence="other judges")
+    text = said(at, "peers-llmbar-palm2-vanilla")
+    assert text.startswith("6 judges on these cases: Krippendorff's alpha, nominal") and len(table(at, "peers-llmbar-palm2-vanilla")) == 5
+    alone = judges("judges", judge="mr-gsm8k-gpt-4", evidence="other judges")
+    assert said(alone, "peers-mr-gsm8k-gpt-4") == "Not supplied: needs another judge with verdicts on the same cases."
+
+
+def test_earlier_rounds_of_the_same_judge(pages: Desk) -> None:
+    # the same ids with the answers of another policy: other texts, so other cases
+    at = judges("smollm2-dpo-only", judge="self-judge", evidence="earlier rounds")
+    (row,) = table(at, "history-self-judge")
+    assert row[0].startswith("smollm2-rpo") and row[1:3] == ["0", "not comparable"]
+    assert "360 cases with the same id and other texts, left out" in row[3]
+    composite = table(judges("ifeval-4o", judge="self-judge", evidence="earlier rounds"), "history-self-judge")
+    same = next(row for row in composite if row[0].startswith("smollm2-rpo"))
+    assert same[1:3] == ["360", "360 of 360, 100 %"] and "None of 360 shared verdicts flipped." in same[3]
+    first = judges("smollm2-rpo", judge="self-judge", evidence="earlier rounds")
+    assert said(first, "history-self-judge") == "No earlier round of this workspace has records of this judge."
+
+
+def test_an_address_that_names_no_section_opens_none(pages: Desk) -> None:
+    assert evidence(judges("judges", judge="pandalm-7b", evidence="<b>")) == []
+    # of a dozen judges one card is open: a section without a judge's name is that one's
+    assert evidence(judges("judges", evidence="slices")) == ["slices-llmbar-chatgpt-vanilla-norules"]
+
+
+def test_hostile_slices_stay_text(empty: Desk, tmp_path: Path) -> None:
+    hostile = "![p](http://127.0.0.1:9/p.png)\u202e<b>"
+    calibration(empty, tmp_path, [row | {"slice": hostile} for row in cases("one", 5, 2, 1, 5)])
+    for section in ("slices", "pass rate", "strength"):
+        text = said(judges("calibration", judge="one", evidence=section, slice=hostile))
+        assert "\u202e" not in text
+
+
+def test_two_judges_whose_ids_look_alike_have_cards_of_their_own(empty: Desk, tmp_path: Path) -> None:
+    calibration(empty, tmp_path, [*cases("a b", 5, 2, 1, 5), *cases("a-b", 5, 2, 1, 5)])
+    at = judges("calibration", judge="a b", evidence="strength")
+    assert sum(key.startswith("figures-a-b") for key in sheets(at)) == 2
