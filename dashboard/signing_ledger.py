@@ -12,7 +12,7 @@ from core.settings import SETTINGS
 from core.signing.admission import check_person, check_signature
 from core.signing.export import Export, parse_export
 from core.signing.ledger import LedgerEntry, LedgerView
-from dashboard import blocks, components, navigation, signing_receipt, signing_sign, signing_words, words
+from dashboard import blocks, components, navigation, signing_evidence, signing_receipt, signing_sign, signing_words, words
 from dashboard.blocks import Block, Span, badge, mono, muted, strong, text
 from dashboard.loaders import Desk
 
@@ -140,6 +140,7 @@ def opened_entry(workspace: Workspace, desk: Desk, ledger: LedgerView, entry: Le
     components.section(f"{key}-signature", "Signature", signature_check(entry, desk), *comment)
     if entry.kind == "decision":
         signing_receipt.proof(workspace, desk, ledger, entry)
+        components.section(f"{key}-evidence", "What it says of the evidence", signing_evidence.signed_block(predicate))
         rows = [("Envelope", [blocks.digest(entry.digest, "the envelope's digest")]), *signing_words.bound_rows(predicate)]
         components.section(f"{key}-bound", "What it binds", blocks.facts(rows))
     else:

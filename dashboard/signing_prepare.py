@@ -10,7 +10,7 @@ from core.settings import SETTINGS
 from core.signing.ledger import LedgerView
 from core.signing.signoff import Prepared
 from core.signing.status import earlier_decisions, lock_words, round_identity
-from dashboard import blocks, components, navigation, session, signing_actions, signing_rules, signing_words, words
+from dashboard import blocks, components, navigation, session, signing_actions, signing_evidence, signing_rules, signing_words, words
 from dashboard.blocks import Block, Span, badge, muted, strong, text
 from dashboard.frame import View
 
@@ -43,8 +43,9 @@ def _matter(view: View, ledger: LedgerView) -> None:
         "matter", title, signing_words.consequences("approve" if approving else "reject", admitted, candidate.name, baseline.name),
         blocks.paragraph(muted(signing_words.NEITHER_ALONE)),
     )
-    for key, notice in warnings(view, ledger):
+    for key, notice in (*warnings(view, ledger), *signing_evidence.lost_notices(view, ledger)):
         components.sheet(f"warning-{key}", notice)
+    signing_evidence.draw(view, view.person)
     components.section("facts", "What your signature would bind", blocks.facts(facts_rows(view, ledger)))
     _grid(view, ledger)
     components.section("opened", "What you have opened in this session", blocks.line(*opened_groups(session.opened_pages(view.round.digest))))

@@ -14,7 +14,7 @@ from core.signing.ledger import LedgerView
 from core.signing.signoff import Prepared
 from core.signing.status import earlier_decisions, round_identity
 from core.signing.words import warnings
-from dashboard import blocks, components, session, signing_actions, signing_keys, signing_rules, signing_words, words
+from dashboard import blocks, components, session, signing_actions, signing_evidence, signing_keys, signing_rules, signing_words, words
 from dashboard.blocks import mono, muted, strong, text
 from dashboard.frame import View
 
@@ -30,6 +30,8 @@ def draw(view: View, ledger: LedgerView, prepared: Prepared) -> None:
         components.error_notice("sign-off", error)
     left, right = st.columns(_SETTINGS["wide_narrow"], gap="large")
     with left:
+        for key, notice in signing_evidence.lost_notices(view, ledger):
+            components.sheet(key, notice)
         statement(prepared, warnings(prepared.statement, earlier_decisions(ledger, round_identity(view.round))))
     with right, st.container(border=True, key="sign-panel"):
         _sign(view, prepared)
@@ -41,6 +43,7 @@ def statement(prepared: Prepared, known: Sequence[str]) -> None:
     components.section("words", "What you sign, in plain words", *signing_words.statement_blocks(predicate))
     for position, line in enumerate(known):
         components.sheet(f"sign-warning-{position}", blocks.notice("warning", "off", [line]))
+    components.section("evidence", "What it says of the evidence", signing_evidence.signed_block(predicate))
     components.section("bound", "What it binds", blocks.facts(signing_words.bound_rows(predicate)))
     exact_bytes("prepared", prepared.payload, prepared.digest, "These bytes, and no others, are signed.")
 

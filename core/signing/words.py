@@ -2,13 +2,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from typing import Any
 
 from core.gates.strength_words import strength_sentences
 from core.grid import parse_decimal
 from core.signing.ledger import LedgerEntry
 from core.signing.statement import Statement
-from core.statistics.ratio import percent_text
+from core.statistics.probability import Probability
+from core.statistics.ratio import decimal_text, percent_text
 
 
 def _model(predicate: Mapping[str, Any], which: str) -> str:
@@ -50,9 +52,19 @@ def evidence_sentences(predicate: Mapping[str, Any]) -> list[str]:
     A decision of version 1 says nothing of these."""
     exposure, sampling = predicate["coverage"].get("exposure"), predicate["coverage"].get("sampling")
     return [
-        *strength_sentences(predicate["strength"]), *(() if exposure is None else exposure["sentences"]),
+        *strength_sentences(predicate["strength"]), *(() if exposure is None else exposure_sentences(predicate["strength"], exposure)),
         *(() if sampling is None else (sampling_sentence(sampling),)),
     ]
+
+
+def exposure_sentences(strength: Mapping[str, Any], exposure: Mapping[str, Any]) -> list[str]:
+    """Earlier looks at the holdout, and whether this round's result stays within what its look may use of the error budget."""
+    lines, budget, tested = list(exposure["sentences"]), exposure["budget"], (strength["holdout"] or {}).get("tested")
+    if budget is None or tested is None or budget["exhausted"] or exposure["look"] == 1:
+        return lines
+    share, p = Fraction(repr(budget["now"])), Probability(tested["p"]["value"], None)
+    within = "within" if Fraction(repr(tested["p"]["value"])) <= share else "not within"
+    return [*lines, f"The gain's {tested['test']} {p.text(share)} is {within} the {decimal_text(share)} that this look may use."]
 
 
 def sampling_sentence(sampling: Mapping[str, Any]) -> str:

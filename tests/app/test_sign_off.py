@@ -103,6 +103,33 @@ def test_prepare_says_what_who_and_what_is_missing(room: Room, source: Round) ->
     assert at.text_area[0].max_chars == 4000
 
 
+def test_what_the_evidence_can_prove_is_said_before_and_while_signing(room: Room, source: Round) -> None:
+    at = room.open(source)
+    strength = read(at, "section-strength")
+    assert "Regressions: meets, not proven: needs 54 more items." in strength
+    assert "false positive rate meets, not proven: needs 56 more failed cases" in strength
+    assert "no result on 5 items can reach p <.05" in strength
+    looks = read(at, "section-looks")
+    assert "None of the 5 holdout items was looked at before in this workspace." in looks and "look 1 of 20 planned" in looks
+    assert "once you say who signs" in read(at, "section-sampled")
+    at.selectbox(key="signing_as").set_value(VERIFIER).run()
+    assert "The reviewer judged no sample of the 2 admitted pairs." in read(at, "section-sampled")
+    prepare(at)
+    signed = read(at, "section-evidence")
+    for line in ("needs 56 more failed cases", "None of the 5 holdout items was looked at before", "The reviewer judged no sample"):
+        assert line in signed
+
+
+def test_earlier_looks_are_counted_where_they_are_signed(room: Room, source: Round) -> None:
+    room.desk.assess(room.desk.round("another"))
+    assert "Looked at" not in read(room.open(source), "section-looks")       # a later look is not an earlier one
+    later = room.desk.round("another")
+    room.desk.propose(later)
+    looks = read(room.open(later), "section-looks")
+    assert "1 earlier round looked at these holdout items (at up to 5 of the 5 at once; none is fresh): this is look 2." in looks
+    assert "The gain's exact p = 1 is not within the 0.0025 that this look may use." in looks
+
+
 def test_what_was_opened_is_shown(room: Room, source: Round) -> None:
     at = room.open(source, VERIFIER)
     assert read(at, "section-opened").count("not opened") == 5

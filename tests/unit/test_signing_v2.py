@@ -27,7 +27,7 @@ from core.signing.lost_looks import lost_looks
 from core.signing.signoff import prepare
 from core.signing.statement import Statement, build_statement
 from core.signing.verify import Verification, verify_export
-from core.signing.words import evidence_sentences, warnings
+from core.signing.words import evidence_sentences, exposure_sentences, warnings
 
 FIRST_GRID = next(grid for grid in shipped_grids().values() if grid.schema_version == 1)
 
@@ -184,6 +184,25 @@ def test_earlier_looks_are_in_the_statement_and_in_its_words(tmp_path: Path) -> 
     assert "Regressions: meets, not proven: needs 54 more items." in said
     assert any("no result on 5 items can reach p < .05" in line for line in said)
     assert "The reviewer judged no sample of the 2 admitted pairs." in said
+
+
+def test_the_gain_is_held_against_what_its_look_may_use(tmp_path: Path) -> None:
+    """.05 over 20 looks leaves .0025 a look: an exact p of 1/512 = .00195 is within it, one of 1/256 = .0039 is not."""
+    d = desk(tmp_path)
+    d.assess(d.round("earlier"))
+    source = d.round()
+    d.propose(source)
+    predicate = d.prepare(source).statement.predicate
+    assert "The gain's exact p = 1 is not within the 0.0025 that this look may use." in exposure_sentences(
+        predicate["strength"], predicate["coverage"]["exposure"])
+    for value, said in ((1 / 512, "p = .002 is within the 0.0025"), (1 / 256, "p = .0039 is not within the 0.0025")):
+        strength = copy.deepcopy(predicate["strength"])
+        strength["holdout"]["tested"]["p"]["value"] = value
+        assert any(f"exact {said}" in line for line in exposure_sentences(strength, predicate["coverage"]["exposure"]))
+    first = d.round("alone", holdout_suite=[{"id": "h-01", "prompt": "Alone."}], baseline_outcomes={"h-01": True}, candidate_outcomes={"h-01": True},
+                    preregistered_holdout_sha256="0" * 64, reviewer_id=...)
+    d.propose(first)
+    assert not any("may use." in line for line in d.prepare(first, d.ben, choice="reject").sentences)
 
 
 def test_what_the_reviewer_sampled_is_in_the_statement(tmp_path: Path) -> None:
