@@ -12,6 +12,14 @@ from pathlib import Path
 from core.settings import SETTINGS
 
 
+def is_file(path: Path) -> bool:
+    """Whether there is a plain file; False as well for a name that no file can have (too long, for one)."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
 def sync_folder(folder: Path) -> None:
     """Make the names in a folder durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

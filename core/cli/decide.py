@@ -15,6 +15,7 @@ from core.cli import output
 from core.cli.options import DEFAULT_WORKSPACE, JsonOption, WorkspaceOption
 from core.cli.output import Cell, Styled
 from core.errors import EXIT, CountersignError, IdentityError, RoundError, Where
+from core.files import is_file
 from core.gates.assessment import Assessment, headline, load_or_assess
 from core.gates.holdout import differences_from_locked
 from core.gates.receipt import PROMOTE_AWAITING, Decision, decide
@@ -45,10 +46,10 @@ def _opened(source: str, workspace: Path) -> Iterator[tuple[Round, Workspace]]:
     """The round that SOURCE names and the workspace that keeps its assessment: a bundle and a loose folder get one of
     their own that is gone afterwards."""
     path = Path(source)
-    if path.is_file():
+    if is_file(path):
         with load_bundle(_bundle_bytes(path), path.name, now=datetime.now(UTC)) as opened, _scratch() as scratch:
             yield opened, scratch
-    elif (path / ROUND_FILE).is_file():
+    elif is_file(path / ROUND_FILE):
         opened = Round.open(path)
         opened.verify_files()
         with _scratch() as scratch:

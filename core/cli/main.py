@@ -6,6 +6,7 @@ differ, 7 recomputed differently, 130 interrupted. An error goes to standard err
 """
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -19,13 +20,14 @@ from core.cli import behaviours, decide, demo, exposure, grid, holdout, ingest, 
 from core.cli import round as round_commands
 from core.errors import EXIT, CountersignError
 from core.settings import SETTINGS
-from core.text import visible
+from core.text import shortened, visible
 from core.version import ENGINE_VERSION
 
 _GROUPS: Final = (ingest, round_commands, decide, judges, holdout, behaviours, exposure, keys, grid, sample, sign, verify, ledger, demo, serve)
 """Modules with ``register(app)``, in the order in which ``--help`` lists their commands."""
 _JSON: Final = "--json"
 _DEBUG: Final = "COUNTERSIGN_DEBUG"
+_SHOWN: Final[int] = SETTINGS["text"]["label_characters"]
 _INTERRUPTED: Final[int] = SETTINGS["cli"]["interrupted"]
 """Shells' own code for a command stopped by Ctrl-C; typer returns it."""
 
@@ -72,6 +74,10 @@ class Boundary:
         elif isinstance(error, typer.TyperException):
             self.exit_code = EXIT["usage"]
             output.message("usage", _usage(error), self.exit_code, as_json=self._as_json)
+        elif isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+            self.exit_code = EXIT["usage"]
+            output.message("usage", f"A name is longer than this system takes: {shortened(str(error.filename), _SHOWN)}", self.exit_code,
+                           as_json=self._as_json)
         elif isinstance(error, (KeyboardInterrupt, typer.Abort)):
             self.interrupted()
         else:

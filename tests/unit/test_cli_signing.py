@@ -412,6 +412,13 @@ def test_files_that_cannot_be_read_are_bad_input_and_no_fault(ready: Cli) -> Non
         path.rmdir()
         if kept.exists():
             kept.rename(path)
+    for command in (("decide", "r1"), ("ledger", "list"), ("round", "list")):
+        assert cli(*command, "--workspace", "a" * 300)[0] == 2
+    for option in ("--round", "--ledger", "--grids"):
+        assert cli("verify", cli.folder / "out.zip", option, "a" * 300)[0] in (2, 4)
+    (cli.folder / "long.json").write_bytes(bundle())
+    cli.ok("ingest", cli.folder / "long.json", "--round-id", "l" * 256)
+    cli.ok("decide", "l" * 256)                                   # an id may be longer than a file name
     cli.refused("cannot_read", 4, "decide", cli.folder / "absent.json")
     cli.refused("cannot_read", 4, "decide", "absent.json")
     cli.refused("unknown_round", 4, "decide", "absent")
