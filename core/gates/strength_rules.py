@@ -147,7 +147,7 @@ def _rate_words(proof: RateProof) -> tuple[Status, str, str]:
     )
     if _proven_to_fail(proof):
         return Status.PROVEN_TO_FAIL, f"{Status.PROVEN_TO_FAIL}: {beyond}", detail
-    return Status.FAILS, f"{Status.FAILS}; proven is only {beyond}", detail
+    return Status.FAILS, f"{Status.FAILS}; only {beyond} is proven", detail
 
 
 def _side(proof: RateProof, *, above: bool) -> str:

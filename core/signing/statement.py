@@ -8,6 +8,9 @@ kind             says                                                signed by
 ``decision``      this person approves or rejects that proposal       a reviewer
 ===============  ==================================================  ==================
 
+A predicate has a version, and its type names it. A decision of version 1 says nothing about its evidence; version 2 adds what
+the evidence can prove (``strength``) and what its signer saw besides the round (``coverage``). Both are read; the newest is written.
+
 The bytes are made once, by ``build_statement``, and everything afterwards reads those bytes: ``parse_statement`` checks
 that they are canonical, then the exact schema, then that the statement agrees with itself. Its subjects follow from the
 predicate, so the two cannot disagree. Who may sign it, and whether it still holds, is decided in ``admission.py``.

@@ -1,8 +1,7 @@
 """How many items would have to come out otherwise for a check to change its verdict.
 
-A rate moves by one count an item. Kappa has no such step: its cells move, so the nearest table on the other side of the
-bound is searched for. The verifier's verdicts stand; what moves is what was judged: the candidate's outcome, the judge's
-approval.
+A rate moves by one count an item. Kappa moves by cells, and whether it reaches a bound is linear in them. The verifier's
+verdicts stand; what moves is what was judged: the candidate's outcome, the judge's approval.
 """
 from __future__ import annotations
 
@@ -11,16 +10,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Literal
 
-import numpy as np
-
-from core.settings import SETTINGS
 from core.statistics.agreement import Confusion, cohen_kappa
 from core.statistics.ratio import Ratio
 from core.statistics.result import Result
 
 CANNOT_FLIP: Final = "no outcome of these items flips it"
-TOO_FAR: Final = "more items than are searched"
-_MOST_ITEMS: int = SETTINGS["statistics"]["flip_search_items"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,36 +66,41 @@ def rate_flip_distance(
 def kappa_flip_distance(table: Confusion, bound: Fraction) -> FlipDistance:
     """The fewest verdicts of the judge that would have to differ for kappa to cross an inclusive lower bound.
 
-    An answer that passes moves between tp and fn, one that fails between fp and tn. An undefined kappa does not hold.
-    Searched ring by ring around the table, so the first hit is the nearest.
+    An answer that passes moves between tp and fn, one that fails between fp and tn, so with the verifier's counts P and F
+    kappa >= b is linear in tp and fp: 2 (tp F - fp P) - b ((tp + fp)(F - P) + P (P + F)) >= 0. Each kind of move shifts that by a
+    constant, so the larger one is used first. An undefined kappa does not hold.
     """
     kappa = cohen_kappa(table)
     holds = kappa.value is not None and kappa.value >= bound
     passed, failed = table.tp + table.fn, table.fp + table.tn
-    for changed in range(1, min(passed + failed, _MOST_ITEMS) + 1):
-        steps = np.arange(-changed, changed + 1)
-        rest = changed - np.abs(steps)
-        approved_passed = np.concatenate([table.tp + steps, table.tp + steps])
-        approved_failed = np.concatenate([table.fp + rest, table.fp - rest])
-        legal = (approved_passed >= 0) & (approved_passed <= passed) & (approved_failed >= 0) & (approved_failed <= failed)
-        crossed = _holds(approved_passed[legal], approved_failed[legal], passed, failed, bound) != holds
-        if crossed.any():
-            place = int(np.flatnonzero(crossed)[0])
-            return FlipDistance(changed, holds, "case", _moves(table, int(approved_passed[legal][place]), int(approved_failed[legal][place])))
-    return FlipDistance(None, holds, "case", (), CANNOT_FLIP if passed + failed <= _MOST_ITEMS else TOO_FAR)
+    if not passed or not failed:
+        return _one_class(table, bound, holds)
+    scale, wide = 2 * bound.denominator, bound.numerator * (failed - passed)
+    surplus = scale * (table.tp * failed - table.fp * passed) - wide * (table.tp + table.fp) - bound.numerator * passed * (passed + failed)
+    up = not holds                                          # to hold, the sum has to rise to 0; to fail, to fall below it
+    steps = [_step(table, "tp", "fn", scale * failed - wide, up=up), _step(table, "fp", "tn", -scale * passed - wide, up=up)]
+    wanted, moves = -surplus if up else surplus + 1, []
+    for source, target, each, room in sorted(steps, key=lambda step: -step[2]):
+        count = min(room, -(-wanted // each)) if each and wanted > 0 else 0
+        wanted -= count * each
+        moves += [(source, target, count)] if count else []
+    if wanted > 0:
+        return FlipDistance(None, holds, "case", (), CANNOT_FLIP)
+    return FlipDistance(sum(count for _, _, count in moves), holds, "case", tuple(moves))
 
 
-def _holds(tp: np.ndarray, fp: np.ndarray, passed: int, failed: int, bound: Fraction) -> np.ndarray:
-    """Whether kappa >= bound, in integers."""
-    tp, fp = tp.astype(object), fp.astype(object)
-    fn, tn = passed - tp, failed - fp
-    over, under = 2 * (tp * tn - fp * fn), (tp + fp) * failed + passed * (fn + tn)
-    return np.asarray((under > 0) & (over * bound.denominator >= bound.numerator * under), dtype=np.bool_)
+def _step(table: Confusion, approved: str, rejected: str, weight: int, *, up: bool) -> tuple[str, str, int, int]:
+    """The move between two cells that shifts the sum the wanted way: from, to, by how much each, how many there are."""
+    source, target = (rejected, approved) if (weight > 0) is up else (approved, rejected)
+    return source, target, abs(weight), int(getattr(table, source))
 
 
-def _moves(table: Confusion, tp: int, fp: int) -> tuple[tuple[str, str, int], ...]:
-    found = []
-    for now, then, approved, rejected in ((table.tp, tp, "tp", "fn"), (table.fp, fp, "fp", "tn")):
-        if now != then:
-            found.append((approved, rejected, now - then) if then < now else (rejected, approved, then - now))
-    return tuple(found)
+def _one_class(table: Confusion, bound: Fraction, holds: bool) -> FlipDistance:
+    """Where the verifier knows one class, kappa is 0 as long as the judge contradicts it once, and undefined otherwise."""
+    wrong, right = ("fp", "tn") if table.fp + table.tn else ("fn", "tp")
+    if bound > 0 or not table.n:
+        return FlipDistance(None, holds, "case", (), CANNOT_FLIP)
+    contradictions = int(getattr(table, wrong))
+    if holds:
+        return FlipDistance(contradictions, holds, "case", ((wrong, right, contradictions),))
+    return FlipDistance(1, holds, "case", ((right, wrong, 1),))

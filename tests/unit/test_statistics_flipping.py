@@ -53,7 +53,7 @@ def test_what_the_items_allow_limits_the_distance() -> None:
     assert undefined.items is None and undefined.text == "undefined: no canaries"
 
 
-@settings(max_examples=60)
+@settings(max_examples=400)
 @given(st.tuples(*[st.integers(0, 6)] * 4), st.sampled_from(["0.75", "0", "0.4", "-0.2", "1"]))
 def test_kappa_by_trying_every_table_of_the_same_verifier(cells: tuple[int, int, int, int], bound: str) -> None:
     table, limit = Confusion(*cells), Fraction(bound)
@@ -74,9 +74,23 @@ def test_kappa_by_trying_every_table_of_the_same_verifier(cells: tuple[int, int,
 
 
 def test_the_worked_example_s_judge_is_one_case_from_failing() -> None:
-    # kappa of (4, 0, 1, 3) is exactly 3/4; (3, 0, 2, 3) has 2 * 9 / (3 * 3 + 5 * 5) = 9/17
+    # kappa of (4, 0, 1, 3) is exactly 3/4; (4, 1, 1, 2) has 2 * 7 / (5 * 3 + 5 * 3) = 7/15
     found = kappa_flip_distance(Confusion(tp=4, fp=0, fn=1, tn=3), Fraction(3, 4))
-    assert found.text == "1 case from failing" and found.moves == (("tp", "fn", 1),)
+    assert found.text == "1 case from failing" and found.moves == (("tn", "fp", 1),)
+
+
+def test_a_million_cases_are_as_quick_as_eight() -> None:
+    """Ten times (4, 0, 1, 3) and so on up: the bound is reached exactly, so one case flips it whatever the size."""
+    for size in (10, 1000, 1_000_000):
+        table = Confusion(tp=4 * size, fp=0, fn=size, tn=3 * size)
+        found = kappa_flip_distance(table, Fraction(3, 4))
+        assert (found.items, found.holds) == (1, True)
+    # more answers pass than fail, so approving a failed one costs most: that many flip it, and one fewer does not
+    found = kappa_flip_distance(Confusion(500000, 20000, 10000, 400000), Fraction(3, 4))
+    assert found.items is not None and found.holds
+    for items, holds in ((found.items, False), (found.items - 1, True)):
+        kappa = cohen_kappa(Confusion(500000, 20000 + items, 10000, 400000 - items)).value
+        assert kappa is not None and (kappa >= Fraction(3, 4)) is holds
 
 
 def test_every_check_of_the_worked_example(tmp_path: Path) -> None:
