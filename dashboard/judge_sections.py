@@ -130,7 +130,10 @@ def _pass_rate(view: View, some: JudgeCases, key: str) -> None:
     parts = judge_loaders.slices(view, some.judge_id)
     rows = [(part, judge_loaders.pass_rate(view, part, some)) for part in parts]
     table = [judge_view.pass_rate_table(f"pass-rate-{key}", rows)] if rows else []
-    components.sheet(f"pass-rate-{key}", *judge_view.sentences([*said, judge_words.CORRECTED_NOTE]), *table)
+    components.sheet(
+        f"pass-rate-{key}", *judge_view.sentences([*said, judge_words.CORRECTED_NOTE]), *table,
+        *judge_view.sentences(judge_view.undefined_pass_rates(rows)),
+    )
 
 
 def _peers(view: View, some: JudgeCases, key: str) -> None:

@@ -97,7 +97,9 @@ def _kappa_row(evidence: JudgeEvidence) -> dict[str, Any]:
 
 def _rate_row(name: str, rate: RateEstimate, light: RateProof) -> dict[str, Any]:
     bound = f"{'at most' if light.direction == 'max' else 'at least'} {percent_text(light.bound)}"
-    head = [blocks.cell(text(RATES[name][0])), blocks.cell(text(fraction_text(rate.rate, against=light.bound))), blocks.cell(text(bound))]
+    head = [
+        blocks.cell(text(RATES[name][0])), blocks.cell(*_stacked(fraction_text(rate.rate, against=light.bound))), blocks.cell(text(bound, "nowrap")),
+    ]
     if rate.value is None:
         return blocks.row(*head, blocks.cell(muted("none")), blocks.cell(muted("nothing")), blocks.cell(light_badge(light.light)))
     needs = [] if light.light is not Light.MEETS else [{"k": "break"}, text(light.text.partition(": ")[-1])]
@@ -110,6 +112,14 @@ def _rate_row(name: str, rate: RateEstimate, light: RateProof) -> dict[str, Any]
         blocks.cell(text(judge_words.proven(light)), {"k": "break"}, muted(f"one-sided, {percent_text(1 - light.alpha)}", blocks.SMALL)),
         blocks.cell(light_badge(light.light), *needs),
     )
+
+
+def _stacked(fraction: str) -> list[Span]:
+    """``13 of 120, 10.83 %`` as the rate with its count below, each kept whole; words as they are."""
+    counted, comma, rate = fraction.rpartition(", ")
+    if not comma or not rate.endswith("%"):
+        return [text(fraction)]
+    return [text(rate, "nowrap"), {"k": "break"}, muted(counted, blocks.SMALL, "nowrap")]
 
 
 def condition(evidence: JudgeEvidence) -> list[Block]:
@@ -184,9 +194,8 @@ def _rate_cell(rate: RateEstimate, *, interval: bool = False) -> dict[str, Any]:
     """The rate, below it what was counted, and below that its interval."""
     if rate.value is None:
         return blocks.cell(muted(fraction_text(rate.rate)))
-    counted = muted(f"{rate.rate.numerator:,} of {rate.rate.denominator:,}", blocks.SMALL, "nowrap")
     ends = [{"k": "break"}, muted(rate.wilson.percent, blocks.SMALL)] if interval else []
-    return blocks.cell(text(percent_text(rate.value), "nowrap"), {"k": "break"}, counted, *ends, sort=_number(rate.value))
+    return blocks.cell(*_stacked(fraction_text(rate.rate)), *ends, sort=_number(rate.value))
 
 
 def _number(value: Fraction | None) -> float | None:
@@ -199,11 +208,29 @@ def pass_rate_table(identity: str, parts: Sequence[tuple[JudgeCases, Part[PassRa
         blocks.column("Slice", head=True, sort=True), blocks.column("The judge approves", align="right"), blocks.column("Corrected", align="right"),
         blocks.column("Interval", align="right"), blocks.column("The verifier passes", align="right"), blocks.column("That is"),
     ]
-    rows = [
-        blocks.row(blocks.cell(text(some.name or judge_words.NO_SLICE), sort=some.name), *map(blocks.cell, judge_words.pass_rate_cells(part)))
-        for some, part in parts
+    return blocks.table(identity, columns, [_pass_rate_row(*pair) for pair in parts], label="Pass rates by slice, corrected for the judge's errors")
+
+
+def _pass_rate_row(some: JudgeCases, part: Part[PassRate]) -> dict[str, Any]:
+    approved, corrected, interval, passes, side = judge_words.pass_rate_cells(part)
+    # why it is undefined stands below the table, once for all slices
+    value = muted("undefined") if corrected.startswith("undefined") else text(corrected, "nowrap")
+    return blocks.row(
+        blocks.cell(text(some.name or judge_words.NO_SLICE), sort=some.name), blocks.cell(*_stacked(approved)), blocks.cell(value),
+        blocks.cell(text(interval)), blocks.cell(*_stacked(passes)), blocks.cell(text(side)),
+    )
+
+
+def undefined_pass_rates(parts: Sequence[tuple[JudgeCases, Part[PassRate]]]) -> list[str]:
+    """Why a corrected rate is undefined: one sentence a reason, with the slices that it holds for."""
+    reasons: dict[str, list[str]] = {}
+    for some, part in parts:
+        reason = None if part.value is None else part.value.corrected.undefined
+        if reason is not None:
+            reasons.setdefault(reason, []).append(some.name or judge_words.NO_SLICE)
+    return [
+        f"Undefined in {'every slice' if len(names) == len(parts) else ', '.join(names)}: {reason}." for reason, names in reasons.items()
     ]
-    return blocks.table(identity, columns, rows, label="Pass rates by slice, corrected for the judge's errors")
 
 
 def sentences(lines: Iterable[str]) -> list[Block]:
@@ -221,7 +248,7 @@ def peers_table(identity: str, evidence: JudgesTogether) -> Block:
     rows = [
         blocks.row(
             blocks.cell(blocks.link(pair.judge_id, "judges", judge=pair.judge_id, evidence="other judges"), sort=pair.judge_id),
-            blocks.cell(text(words.count(pair.kappa.n)), sort=pair.kappa.n), blocks.cell(text(fraction_text(pair.kappa.agreement.rate))),
+            blocks.cell(text(words.count(pair.kappa.n)), sort=pair.kappa.n), blocks.cell(*_stacked(fraction_text(pair.kappa.agreement.rate))),
             blocks.cell(text(judge_words.figure(pair.kappa.kappa)), sort=_number(pair.kappa.kappa.value)),
             blocks.cell(*_short_interval(pair.kappa)), blocks.cell(text(words.count(pair.reworded))),
         ) for pair in evidence.pairs
@@ -249,8 +276,8 @@ def _history_row(one: EarlierRound, alpha: Fraction) -> dict[str, Any]:
     for line in judge_words.history_sentences(one, alpha):
         said += [{"k": "break"}, text(line)] if said else [text(line)]
     shown = blocks.link(one.round_id, "judges", round=words.short_digest(one.round_digest))
-    unchanged = text(fraction_text(one.drift.unchanged)) if one.drift.n else muted("not comparable")
+    unchanged = _stacked(fraction_text(one.drift.unchanged)) if one.drift.n else [muted("not comparable")]
     return blocks.row(
         blocks.cell(shown, {"k": "break"}, muted(words.day(one.created_at), blocks.SMALL)), blocks.cell(text(words.count(one.drift.n))),
-        blocks.cell(unchanged), blocks.cell(*said),
+        blocks.cell(*unchanged), blocks.cell(*said),
     )

@@ -234,7 +234,7 @@ def test_strength_has_every_rate_with_both_intervals(pages: Desk) -> None:
     at = judges("worked-example", judge="calibrated", evidence="strength")
     proven = {row[0]: row[1:] for row in table(at, "strength-calibrated")}
     assert proven["False-positive approvals"] == [
-        "0 of 3, 0 %", "at most 5 %", "0 % to 56.15 % Wilson 0 % to 70.76 % Clopper-Pearson", "at most 63.16 % one-sided, 95 %",
+        "0 % 0 of 3", "at most 5 %", "0 % to 56.15 % Wilson 0 % to 70.76 % Clopper-Pearson", "at most 63.16 % one-sided, 95 %",
         "meets, not proven needs 56 more failed cases",
     ]
     assert proven["Cohen's kappa"][2] == "0 to 1 bootstrap BCa, all 45 resamples enumerated" and proven["Cohen's kappa"][-1] == "meets, not proven"
@@ -277,7 +277,7 @@ def test_slices_with_a_way_into_each(pages: Desk) -> None:
     target = links(at, "slices-llmbar-gpt-4-metrics-reference")["GPTOut"]
     assert target == ("judges", {"judge": "llmbar-gpt-4-metrics-reference", "evidence": "strength", "slice": "GPTOut"})
     inside = judges("judges", **target[1])
-    assert "34 of 47, 72.34 %" in said(inside, "strength-llmbar-gpt-4-metrics-reference")
+    assert "72.34 % 34 of 47" in said(inside, "strength-llmbar-gpt-4-metrics-reference")
     assert inside.selectbox(key="slice-llmbar-gpt-4-metrics-reference").value == "GPTOut"
 
 
@@ -334,7 +334,10 @@ def test_pass_rates_corrected_by_slice(pages: Desk) -> None:
     at = judges("judges", judge="llmbar-palm2-vanilla", evidence="pass rate")
     assert "Not needed: the judge alone saw no case" in said(at, "pass-rate-llmbar-palm2-vanilla")
     rows = {row[0]: row[1:] for row in table(at, "pass-rate-llmbar-palm2-vanilla")}
-    assert rows["GPTOut"][0] == "36 of 47, 76.6 %" and rows["GPTOut"][-2:] == ["22 of 47, 46.81 %", "outside"]
+    assert rows["GPTOut"][0] == "76.6 % 36 of 47" and rows["GPTOut"][-2:] == ["46.81 % 22 of 47", "outside"]
+    useless = said(judges("smollm2-rpo", judge="self-judge", evidence="pass rate"), "pass-rate-self-judge")
+    assert useless.count("undefined") == 9
+    assert useless.endswith("Undefined in every slice: the judge is no better than chance: recall + specificity is at most 1.")
 
 
 def test_other_judges_on_the_same_cases(pages: Desk) -> None:
@@ -353,7 +356,7 @@ def test_earlier_rounds_of_the_same_judge(pages: Desk) -> None:
     assert "360 cases with the same id and other texts, left out" in row[3]
     composite = table(judges("ifeval-4o", judge="self-judge", evidence="earlier rounds"), "history-self-judge")
     same = next(row for row in composite if row[0].startswith("smollm2-rpo"))
-    assert same[1:3] == ["360", "360 of 360, 100 %"] and "None of 360 shared verdicts flipped." in same[3]
+    assert same[1:3] == ["360", "100 % 360 of 360"] and "None of 360 shared verdicts flipped." in same[3]
     first = judges("smollm2-rpo", judge="self-judge", evidence="earlier rounds")
     assert said(first, "history-self-judge") == "No earlier round of this workspace has records of this judge."
 
