@@ -41,9 +41,12 @@ def register(app: typer.Typer) -> None:
 
 
 def find_entry(view: LedgerView, text: str) -> LedgerEntry:
-    """The entry of an index or a unique beginning of its digest. Raises LedgerError ``unknown_entry``."""
+    """The entry of an index or a unique beginning of its digest. Raises LedgerError ``unknown_entry``.
+
+    A short number is an index and nothing else: that a digest begins with a 7 makes it no entry 7."""
     found = [entry for entry in view.entries if text == str(entry.index)]
-    found = found or [entry for entry in view.entries if text and entry.digest.startswith(text)]
+    if text and not (text.isdecimal() and len(text) < _SHOWN):
+        found = found or [entry for entry in view.entries if entry.digest.startswith(text)]
     if len(found) != 1:
         got = f"{text!r}, which {'more than one entry has' if found else 'no entry has'}"
         raise LedgerError("unknown_entry", expected="an entry's index, or the beginning of its digest", got=got, remedy="see countersign ledger list")
