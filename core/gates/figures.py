@@ -2,6 +2,7 @@
 library make no difference."""
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
@@ -60,5 +61,9 @@ def probability_members(p: Probability) -> dict[str, object]:
 
 
 def rounded_probability(p: Probability) -> Probability:
-    """A p-value that was counted as it is; one that doubles made, rounded."""
-    return p if p.exact is not None else replace(p, value=significant(p.value) or 0.0)
+    """A p-value that was counted, as it is; one that doubles made, rounded up to that many decimals: its error is absolute (that
+    of a Fourier inversion), so the digits of a tiny one mean nothing, and it is never written as 0."""
+    if p.exact is not None:
+        return p
+    quantum = Fraction(Decimal(1).scaleb(-SIGNIFICANT_DIGITS))
+    return replace(p, value=float(max(math.ceil(Fraction(repr(p.value)) / quantum), 1) * quantum))

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import math
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,12 @@ from support_strength import FIRST_GRID, Bench, check, flip_rows, grid_with, jud
 
 from core.canonical import canonical_bytes, parse_json
 from core.gates.assessment import load_or_assess, recompute
-from core.gates.figures import significant
+from core.gates.figures import rounded_probability, significant
 from core.gates.strength import strength_of
 from core.grid import default_grid
 from core.rounds.ingest import ingest
 from core.rounds.workspace import Workspace
+from core.statistics.probability import Probability
 
 ROOT = Path(__file__).parents[2]
 ORACLES = ROOT / "tests" / "fixtures" / "oracles"
@@ -386,6 +388,23 @@ def test_numbers_have_nine_significant_digits(worked: dict[str, Any], ifeval: di
 def test_rounding_is_half_to_even_and_knows_no_minus_nought() -> None:
     assert significant(0.1234567885) == 0.123456788 and significant(0.1234567895) == 0.12345679      # ties of the decimal text
     assert str(significant(-0.0)) == "0.0" and significant(None) is None and significant(1e-300) == 1e-300
+
+
+def test_a_p_value_made_by_doubles_is_rounded_up_and_never_nothing() -> None:
+    for made, stated in ((3.2e-12, 1e-9), (0.0, 1e-9), (0.0123456781, 0.012345679), (0.5, 0.5), (1.0, 1.0)):
+        assert rounded_probability(Probability(made, None)).value == stated
+    counted_one = Probability(1e-30, Fraction(1, 10**30))
+    assert rounded_probability(counted_one) is counted_one
+
+
+def test_many_graded_items_need_no_random_number(bench: Bench) -> None:
+    """3,000 items of which one run of two passes, in turn the first and the second; every third passes both times in the
+    candidate: 1,000 differences of one half, all one way. Runs as wholes agree, so the re-run band is narrow."""
+    one = [(place % 2 == 0, place % 2 == 1) for place in range(3000)]
+    rows = run_rows([(runs, runs if place % 3 else (True, True)) for place, runs in enumerate(one)])
+    holdout = bench.strength({"outcomes": rows})["holdout"]
+    assert holdout["view"] == "graded" and holdout["tested"]["gain"] == pytest.approx(1 / 6, abs=1e-9)
+    assert "random sign" not in holdout["tested"]["p"]["method"] and holdout["standing"] == "shown better"
 
 
 def test_the_decision_is_not_touched(bench: Bench) -> None:
