@@ -521,7 +521,9 @@ def at_once(code: str, arguments: list[list[str]]) -> list[str]:
 def test_processes_that_propose_at_once_propose_once(d: Desk) -> None:
     source = d.round()
     each = [str(d.workspace.root), source.digest, d.curator.id, d.curator.private.private_bytes_raw().hex()]
-    assert at_once(PROPOSER, [each] * 3) == ["already_proposed", "already_proposed", "proposed 0"]
+    said = at_once(PROPOSER, [each] * 3)
+    # who comes late hears that it is proposed, or, having read the ledger while it was empty and had no name yet, that it changed
+    assert said.count("proposed 0") == 1 and set(said) <= {"proposed 0", "already_proposed", "ledger_changed"}
     assert d.ledger.read().size == 1
 
 
