@@ -15,7 +15,17 @@ from core.gates.figures import SIGNIFICANT_DIGITS
 from core.gates.robustness import robustness
 from core.gates.strength_holdout import HoldoutEvidence, holdout_evidence, holdout_members
 from core.gates.strength_judges import judge_members
-from core.gates.strength_rules import CheckStrength, Levels, Status, keys_off, not_applicable, rate_strength, sentence, without_levels
+from core.gates.strength_rules import (
+    CheckStrength,
+    Levels,
+    Status,
+    exact_end,
+    keys_off,
+    not_applicable,
+    rate_strength,
+    sentence,
+    without_levels,
+)
 from core.grid import Grid
 from core.rounds.folder import Round
 from core.settings import SETTINGS
@@ -103,9 +113,9 @@ def _gain_status(verdict: Verdict, against: Fraction, *, holds: bool) -> Status:
     """Test and interval together; a bound off 0 is held against the interval alone where the test does not speak about it."""
     lower, upper = verdict.evidence.interval.lower, verdict.evidence.interval.upper
     if holds:
-        beyond = lower is not None and Fraction(lower) >= against
+        beyond = lower is not None and exact_end(lower) >= against
         return Status.PROVEN if beyond and (against < 0 or verdict.standing is Standing.BETTER) else Status.MEETS
-    short = upper is not None and Fraction(upper) < against
+    short = upper is not None and exact_end(upper) < against
     return Status.PROVEN_TO_FAIL if short and (against > 0 or verdict.standing is Standing.WORSE) else Status.FAILS
 
 

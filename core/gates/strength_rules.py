@@ -63,8 +63,9 @@ def keys_off(grid: Grid) -> list[str]:
 class CheckStrength:
     """One check. ``status`` None with the reason in ``undefined``; ``text`` is one short line, ``detail`` one sentence.
 
-    ``interval``: two-sided at the grid's confidence; ``limit``: the one-sided bound that these cases do prove; ``needed``
-    cases would prove the bound with the errors seen, ``more`` of them are missing; ``flip``: how many items from flipping.
+    ``interval``: two-sided at the grid's confidence; ``limit``: the one-sided bound that these cases do prove (of a failing rate,
+    from the side of the failure); ``needed`` cases would prove the bound with the errors seen, ``more`` of them are missing;
+    ``flip``: how many items from flipping.
     """
 
     name: str
@@ -125,6 +126,7 @@ def rate_strength(name: str, proof: RateProof, confidence: Fraction, *, dependen
     if dependent is not None:
         status = {Status.PROVEN: Status.MEETS, Status.PROVEN_TO_FAIL: Status.FAILS}.get(status, status)
         text, detail = f"{status}: {dependent}", f"{detail} That counts each item as independent, but {dependent}."
+        stated = replace(stated, needed=None, more=None)
     return CheckStrength(name, status, text, detail, proof.rate.denominator, estimate, stated.limit, stated.needed, stated.more)
 
 
@@ -154,7 +156,12 @@ def _side(proof: RateProof, *, above: bool) -> str:
     """``at least 40.49 %``: what the one-sided bound says."""
     end = proof.limit.lower if above else proof.limit.upper
     assert end is not None
-    return f"at {'least' if above else 'most'} {percent_text(Fraction(end), against=proof.bound)}"
+    return f"at {'least' if above else 'most'} {percent_text(exact_end(end), against=proof.bound)}"
+
+
+def exact_end(end: Fraction | float) -> Fraction:
+    """A rounded end as the decimal that it is written as: so that one of .85 reaches a bound of .85."""
+    return end if isinstance(end, Fraction) else Fraction(repr(end))
 
 
 def _proven_to_fail(proof: RateProof) -> bool:
@@ -185,5 +192,5 @@ def _rounded_agreement(estimate: KappaEstimate) -> Any:
 
 def _kappa_status(value: Fraction, bound: Fraction, interval: Interval) -> Status:
     if value >= bound:
-        return Status.PROVEN if interval.lower is not None and Fraction(interval.lower) >= bound else Status.MEETS
-    return Status.PROVEN_TO_FAIL if interval.upper is not None and Fraction(interval.upper) < bound else Status.FAILS
+        return Status.PROVEN if interval.lower is not None and exact_end(interval.lower) >= bound else Status.MEETS
+    return Status.PROVEN_TO_FAIL if interval.upper is not None and exact_end(interval.upper) < bound else Status.FAILS

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,14 @@ from core.canonical import canonical_bytes, parse_json
 from core.gates.assessment import load_or_assess, recompute
 from core.gates.figures import rounded_probability, significant
 from core.gates.strength import strength_of
+from core.gates.strength_rules import kappa_strength
 from core.grid import default_grid
 from core.rounds.ingest import ingest
 from core.rounds.workspace import Workspace
+from core.statistics.agreement import Confusion
+from core.statistics.kappa_intervals import kappa_estimate
 from core.statistics.probability import Probability
+from core.statistics.result import Interval
 
 ROOT = Path(__file__).parents[2]
 ORACLES = ROOT / "tests" / "fixtures" / "oracles"
@@ -208,6 +213,14 @@ def test_words_of_kappa(bench: Bench, cells: dict[str, int], status: str, text: 
         assert "20 agreements in 20 cases put the agreement rate at 83.16 % to 100 %" in kappa["detail"]     # .025 ** (1/20) = .8316
 
 
+def test_an_end_of_exactly_the_bound_reaches_it() -> None:
+    """The double .85 lies a little under 17/20; what is stated is the decimal."""
+    interval = Interval(0.85, 0.95, Fraction(19, 20), "by hand")
+    for lower, status in ((0.85, "proven"), (0.849999999, "meets, not proven")):
+        estimate = replace(kappa_estimate(Confusion(tp=95, fp=5, fn=5, tn=95)), interval=replace(interval, lower=lower))
+        assert kappa_strength("cohens_kappa", estimate, Fraction(17, 20)).status == status
+
+
 def test_undefined_stays_undefined(bench: Bench) -> None:
     strength = bench.strength({"judge_records": [*judge_rows("one-class", tp=20), *judge_rows("no-failures", tp=5, fn=5)]})
     for judge, name, reason in [
@@ -294,6 +307,7 @@ def test_items_of_a_cluster_are_not_independent(bench: Bench) -> None:
     lost = check(strength, "regressions")
     assert strength["holdout"]["clusters"] == 12
     assert lost["status"] == "meets, not proven" and lost["text"] == "meets, not proven: the 120 items come in 12 clusters"
+    assert (lost["needed"], lost["more"]) == (None, None)
     # without clusters 0 of 120 would prove the bound
     assert check(bench.strength({"outcomes": run_rows([((True,), (True,))] * 120)}), "regressions")["status"] == "proven"
 
