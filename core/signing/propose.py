@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
 from core.canonical import canonical_digest, parse_json
-from core.errors import RoundError, Where
+from core.errors import LedgerError, RoundError, Where
 from core.grid import Grid
 from core.persons.authority import authorised_person
 from core.persons.identity import canonical_id
@@ -47,12 +48,26 @@ def round_members(source: Round, grid: Grid) -> dict[str, Any]:
     }
 
 
-def sign_now(workspace: Workspace, statement: Statement, signer: Signer, rules: Rules) -> LedgerEntry:
-    """Check, sign and append in one go: for statements that nobody has to read twice."""
+def sign_now(workspace: Workspace, make: Callable[[LedgerView], Statement], signer: Signer, rules: Rules) -> LedgerEntry:
+    """Make, check, sign and append in one go: for statements that nobody has to read twice.
+
+    Made anew once where somebody else's line came between: a ledger without lines gets its name from the first one, and a
+    decision just appended may have to be named."""
     ledger = Ledger(workspace.ledger_file)
-    check_statement(ledger.read(), statement, rules)
+    view = ledger.read()
+    try:
+        return _sign_and_append(ledger, view, make(view), signer, rules)
+    except LedgerError as problem:
+        if problem.code != "supersedes_changed" and (problem.code != "ledger_changed" or view.size):
+            raise
+    view = ledger.read()
+    return _sign_and_append(ledger, view, make(view), signer, rules)
+
+
+def _sign_and_append(ledger: Ledger, view: LedgerView, statement: Statement, signer: Signer, rules: Rules) -> LedgerEntry:
+    check_statement(view, statement, rules)
     envelope = seal(PAYLOAD_TYPE, statement.payload, signer)
-    return ledger.append(envelope, lambda view: admit(view, envelope, statement, rules))
+    return ledger.append(envelope, lambda now: admit(now, envelope, statement, rules))
 
 
 def propose(
@@ -65,13 +80,15 @@ def propose(
     person = authorised_person(registry, proposer_id, "proposer", at=now, index=0)
     rules = Rules(registry, AcceptedGrids.of(workspace), now)
     source.verify_files()
-    view = Ledger(workspace.ledger_file).read()
     identity = round_identity(source)
-    statement = build_statement("proposal", {
-        **common_members(view, registry, now, nonce), **round_members(source, grid), "proposer": person.id,
-        "pairs_digest": identity["pairs_digest"], "supersedes": [reference(entry) for entry in earlier_decisions(view, identity)],
-    })
-    return sign_now(workspace, statement, signer, rules)
+
+    def make(view: LedgerView) -> Statement:
+        return build_statement("proposal", {
+            **common_members(view, registry, now, nonce), **round_members(source, grid), "proposer": person.id,
+            "pairs_digest": identity["pairs_digest"], "supersedes": [reference(entry) for entry in earlier_decisions(view, identity)],
+        })
+
+    return sign_now(workspace, make, signer, rules)
 
 
 def lock_holdout(
@@ -82,11 +99,14 @@ def lock_holdout(
     existed before a round was proposed. Returns the entry; the digest is ``statement.predicate["holdout_sha256"]``."""
     person = authorised_person(registry, person_id, None, at=now, index=0)
     items = holdout_list(data, file)
-    view = Ledger(workspace.ledger_file).read()
-    statement = build_statement("registration", {
-        **common_members(view, registry, now, nonce), "holdout_sha256": canonical_digest(items), "items": len(items), "registered_by": person.id,
-    })
-    return sign_now(workspace, statement, signer, Rules(registry, AcceptedGrids.of(workspace), now))
+
+    def make(view: LedgerView) -> Statement:
+        return build_statement("registration", {
+            **common_members(view, registry, now, nonce), "holdout_sha256": canonical_digest(items), "items": len(items),
+            "registered_by": person.id,
+        })
+
+    return sign_now(workspace, make, signer, Rules(registry, AcceptedGrids.of(workspace), now))
 
 
 def holdout_list(data: bytes, file: str | None) -> list[Item]:

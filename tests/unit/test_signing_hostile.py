@@ -527,6 +527,30 @@ def test_processes_that_propose_at_once_propose_once(d: Desk) -> None:
     assert d.ledger.read().size == 1
 
 
+def test_processes_that_propose_different_rounds_on_a_new_ledger_all_succeed(d: Desk) -> None:
+    """Whoever comes first names the ledger; the others' statements are made anew, and nobody is asked to try again."""
+    who = [d.curator.id, d.curator.private.private_bytes_raw().hex()]
+    sources = [d.round(f"round-{number}") for number in range(3)]
+    assert at_once(PROPOSER, [[str(d.workspace.root), source.digest, *who] for source in sources]) == ["proposed 0", "proposed 1", "proposed 2"]
+
+
+def test_a_first_line_that_came_between_is_no_refusal(d: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same without luck: while the proposal of one round is signed on an empty ledger, that of another is appended."""
+    source, other = d.round(), d.round("other")
+    signed: list[bytes] = []
+
+    class Slow(Actor):
+        def sign(self, message: bytes) -> Signature:
+            if not signed:
+                d.propose(other)
+            signed.append(message)
+            return Actor.sign(self, message)
+
+    slow = Slow(d.curator.id, private=d.curator.private)
+    assert d.propose(source, slow).index == 1 and len(signed) == 2
+    assert d.ledger.read().size == 2
+
+
 def test_processes_that_sign_at_once_close_the_round_once(d: Desk) -> None:
     source = d.round(reviewer_id=...)
     d.propose(source)
