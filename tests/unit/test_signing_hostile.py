@@ -125,6 +125,18 @@ def test_an_approval_under_such_a_proposal_does_not_verify(d: Desk) -> None:
     refused("after_closing", 5, lambda: verify_export(export, d.registry, source, view, AcceptedGrids.of(d.workspace)))
 
 
+def test_a_statement_made_for_another_ledger_is_not_taken_by_this_one(d: Desk) -> None:
+    """Before any line every ledger has the same root: its name alone tells them apart."""
+    source = d.round()
+    elsewhere = proposal_of(d, source)                      # against an empty ledger, which had another name
+    d.propose(d.round("first"))
+    refused("ledger_changed", 5, lambda: append(d.ledger, elsewhere, d.curator, rules_of(d.registry)))
+    view = d.ledger.read()
+    lines = b"".join(entry.line + b"\n" for entry in view.entries) + seal_document(elsewhere, d.curator).encoded + b"\n"
+    refused("chain_broken", 5, lambda: LedgerView.from_bytes(lines))
+    refused("chain_broken", 5, lambda: LedgerView.from_bytes(lines, origin=view.origin))
+
+
 def test_before_any_decision_a_later_proposal_takes_its_place(tmp_path: Path) -> None:
     c = court(tmp_path)
     first = c.propose()
