@@ -137,6 +137,23 @@ def test_a_statement_made_for_another_ledger_is_not_taken_by_this_one(d: Desk) -
     refused("chain_broken", 5, lambda: LedgerView.from_bytes(lines, origin=view.origin))
 
 
+def test_a_proposal_that_hides_an_earlier_rejection_does_not_verify(d: Desk) -> None:
+    """The same pairs were rejected as another round; the new proposal, appended by hand, does not say so. The reviewer is told
+    all the same, and whoever verifies the approval is told as well."""
+    first = d.round("first", reviewer_id=...)
+    d.propose(first)
+    d.sign(d.prepare(first, d.ben, choice="reject", comment="too few items"), d.ben)
+    second = d.round("second")
+    honest = proposal_of(d, second)
+    assert len(honest.predicate["supersedes"]) == 1
+    append_by_hand(d.ledger, seal_document(build_statement("proposal", {**honest.predicate, "supersedes": []}), d.curator))
+    prepared = d.prepare(second)
+    assert any("rejected before by ben@example.org: too few items" in line for line in prepared.warnings)
+    d.sign(prepared)
+    error = refused("supersedes_changed", 5, lambda: verified(d, second, 3))
+    assert error.where is not None and error.where.file == "proposal.json"
+
+
 def test_before_any_decision_a_later_proposal_takes_its_place(tmp_path: Path) -> None:
     c = court(tmp_path)
     first = c.propose()
