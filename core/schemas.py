@@ -61,8 +61,14 @@ QUARANTINE: Final = _schema(
 """A row that ingest could not type. ``line`` counts from 1 (Parquet and JSON lists: the row number); ``raw`` is the row as it came,
 shortened; ``field`` is "" when the whole row is broken."""
 
+RATINGS: Final = _schema({"case_id": _TEXT, "rater_id": _TEXT, "label": _TEXT}, {"extra": _TEXT})
+"""What several raters say about the cases that the judges are calibrated on, a person's label a row. They feed no gate."""
+
 PARTS: Final = ("judge_records", "pairs", "holdout", "outcomes", "sanity")
-"""Parts a proposer may supply. ``pairs`` becomes two files (pairs, text); ``holdout`` is JSON; the rest are Parquet."""
+"""Parts without which there is no receipt. ``pairs`` becomes two files (pairs, text); ``holdout`` is JSON; the rest are Parquet."""
+OPTIONAL_PARTS: Final = ("ratings",)
+"""Parts that may be supplied besides; a round that has one has the next ``schema_version``, so that every other keeps its digest."""
+ALL_PARTS: Final = (*PARTS, *OPTIONAL_PARTS)
 
 SCORED: Final = _schema(
     {"ordinal": _INT, "pair_id": _TEXT, "origin": _TEXT, "state": _TEXT},

@@ -12,6 +12,7 @@ from core.gates.judge_cases import JudgeCases, Verdicts, cases_of, content_verdi
 from core.gates.judge_evidence import GradedEvidence, PassRate
 from core.gates.judge_parts import EvidenceRules, Part
 from core.gates.judge_peers import JudgeHistory, JudgesTogether
+from core.gates.judge_raters import RatersEvidence, raters_agreement
 from core.literals import code_digest
 from core.rounds.folder import Round
 from core.settings import SETTINGS
@@ -88,6 +89,12 @@ def together(view: View, judge_id: str) -> Part[JudgesTogether]:
     found: Part[JudgesTogether] = _cached(
         view, "together", some, lambda: judge_peers.judges_together(_verdicts(view.round.digest, view.round), judge_id, rules(view)),
     )
+    return found
+
+
+def raters(view: View, some: JudgeCases) -> Part[RatersEvidence]:
+    """The people who labelled these cases, against each other."""
+    found: Part[RatersEvidence] = _cached(view, "raters", some, lambda: raters_agreement(view.round, some))
     return found
 
 

@@ -12,7 +12,7 @@ from core.settings import SETTINGS
 from dashboard import blocks, charts, components, judge_charts, judge_loaders, judge_view, navigation, theme_watch
 from dashboard.frame import View
 
-SECTIONS: Final = ("strength", "slices", "thresholds", "bias", "pass rate", "other judges", "earlier rounds")
+SECTIONS: Final = ("strength", "slices", "thresholds", "bias", "pass rate", "other raters", "earlier rounds")
 """Values of ``?evidence=``; the choice on the page writes them out once more, since its labels have to be literals."""
 _BY_SLICE: Final = ("strength", "thresholds", "bias")
 _ALL_CASES: Final = ""
@@ -25,7 +25,7 @@ def draw(view: View, judge_id: str, key: str, *, named: bool) -> None:
     choice = f"evidence-{key}"
     st.session_state[choice] = opened
     st.segmented_control(
-        "Evidence", ["strength", "slices", "thresholds", "bias", "pass rate", "other judges", "earlier rounds"], key=choice,
+        "Evidence", ["strength", "slices", "thresholds", "bias", "pass rate", "other raters", "earlier rounds"], key=choice,
         on_change=_open, args=(judge_id, choice),
     )
     if opened is None:
@@ -138,12 +138,13 @@ def _pass_rate(view: View, some: JudgeCases, key: str) -> None:
 
 def _peers(view: View, some: JudgeCases, key: str) -> None:
     part = judge_loaders.together(view, some.judge_id)
-    if part.value is None:
-        _nothing(f"peers-{key}", str(part.reason))
-        return
+    table = [] if part.value is None else [judge_view.peers_table(f"peers-{key}", part.value)]
     components.sheet(
-        f"peers-{key}", *judge_view.sentences(judge_words.together_sentences(part.value)), judge_view.peers_table(f"peers-{key}", part.value),
+        f"peers-{key}", blocks.heading("Judges on the same cases", level="h3"),
+        *judge_view.sentences(judge_words.said(part, judge_words.together_sentences)), *table,
     )
+    said = judge_words.said(judge_loaders.raters(view, some), judge_words.rater_sentences)
+    components.sheet(f"raters-{key}", blocks.heading("Raters of these cases", level="h3"), *judge_view.sentences(said))
 
 
 def _history(view: View, some: JudgeCases, key: str) -> None:
@@ -157,6 +158,6 @@ def _nothing(key: str, reason: str) -> None:
 
 
 _DRAWN: Final[Mapping[str, Callable[[View, JudgeCases, str], None]]] = {
-    "strength": _strength, "slices": _slices, "thresholds": _thresholds, "bias": _bias, "pass rate": _pass_rate, "other judges": _peers,
+    "strength": _strength, "slices": _slices, "thresholds": _thresholds, "bias": _bias, "pass rate": _pass_rate, "other raters": _peers,
     "earlier rounds": _history,
 }

@@ -247,7 +247,7 @@ def peers_table(identity: str, evidence: JudgesTogether) -> Block:
     ]
     rows = [
         blocks.row(
-            blocks.cell(blocks.link(pair.judge_id, "judges", judge=pair.judge_id, evidence="other judges"), sort=pair.judge_id),
+            blocks.cell(blocks.link(pair.judge_id, "judges", judge=pair.judge_id, evidence="other raters"), sort=pair.judge_id),
             blocks.cell(text(words.count(pair.kappa.n)), sort=pair.kappa.n), blocks.cell(*_stacked(fraction_text(pair.kappa.agreement.rate))),
             blocks.cell(text(judge_words.figure(pair.kappa.kappa)), sort=_number(pair.kappa.kappa.value)),
             blocks.cell(*_short_interval(pair.kappa)), blocks.cell(text(words.count(pair.reworded))),

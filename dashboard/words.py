@@ -49,7 +49,7 @@ CELL_MEANINGS: Final[Mapping[str, str]] = {
     "tp": "they agree", "tn": "they agree", "fp": "they disagree", "fn": "they disagree", "missing": "closes the gate",
 }
 PART_TITLES: Final[Mapping[str, str]] = {
-    "judge_records": "judge records", "pairs": "pairs", "holdout": "holdout", "outcomes": "outcomes", "sanity": "canaries",
+    "judge_records": "judge records", "pairs": "pairs", "holdout": "holdout", "outcomes": "outcomes", "sanity": "canaries", "ratings": "ratings",
 }
 
 

@@ -16,6 +16,7 @@ from core.gates.judge_cases import cases_of, content_verdicts, judge_figures
 from core.gates.judge_evidence import CasesEvidence, JudgeReport, judge_ids, judge_report, known_judge, strength
 from core.gates.judge_parts import EvidenceRules, Part
 from core.gates.judge_peers import JudgeHistory, JudgesTogether, PeerAgreement, judge_history, judges_together
+from core.gates.judge_raters import RatersEvidence, raters_agreement
 from core.grid import Grid, default_grid, load_grid
 from core.rounds.folder import Round
 from core.rounds.workspace import Workspace
@@ -78,12 +79,16 @@ def _around(place: Workspace, source: Round, grid: Grid, judge_id: str) -> tuple
     return judges_together(content_verdicts(source), judge_id, rules), judge_history(place, source, judge_id, rules)
 
 
+def _raters(source: Round, judge_id: str) -> Part[RatersEvidence]:
+    return raters_agreement(source, cases_of(judge_figures(source), judge_id))
+
+
 def _document(place: Workspace, source: Round, grid: Grid, judge_id: str) -> dict[str, Any]:
     together, history = _around(place, source, grid, judge_id)
     gate = _gate(source, grid, judge_id)
     return {
         **judge_report(source, grid, judge_id).as_dict(), "gate": gate.as_dict()["gate"], "missing": list(gate.missing),
-        "together": together.as_dict(), "history": history.as_dict(),
+        "together": together.as_dict(), "raters": _raters(source, judge_id).as_dict(), "history": history.as_dict(),
     }
 
 
@@ -142,6 +147,7 @@ def _print_one(place: Workspace, source: Round, grid: Grid, judge_id: str) -> No
     _print_section("Other judges on these cases", words.said(together, words.together_sentences))
     if together.value is not None:
         output.table(("judge", "both judged", "kappa with this one", "interval"), map(_peer, together.value.pairs), right=("both judged",))
+    _print_section("Raters of these cases", words.said(_raters(source, judge_id), words.rater_sentences))
     _print_section("Earlier rounds", _history(history, report))
 
 

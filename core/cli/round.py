@@ -15,7 +15,7 @@ from core.rounds.inspection import answer_templates, extra_columns, mixed_script
 from core.rounds.manifest import Model, RoundManifest
 from core.rounds.notes import named, round_notes
 from core.rounds.workspace import BrokenRound, Workspace
-from core.schemas import PARTS
+from core.schemas import OPTIONAL_PARTS, PARTS
 from core.settings import SETTINGS
 from core.text import shortened
 
@@ -88,9 +88,9 @@ def show_command(
 
 
 def _counts(source: Round) -> dict[str, int | None]:
-    """Rows of each part; None where it was not supplied."""
+    """Rows of each part; None where one that a receipt needs was not supplied."""
     files = source.manifest.files
-    names = {part: f"{part}.parquet" for part in PARTS} | {"holdout": "holdout.json"}
+    names = {part: f"{part}.parquet" for part in (*PARTS, *filter(source.has, OPTIONAL_PARTS))} | {"holdout": "holdout.json"}
     return {part: files[name].rows if source.has(part) else None for part, name in names.items()}
 
 

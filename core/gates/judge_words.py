@@ -9,6 +9,7 @@ from core.gates.judge_biases import APPROVALS, LengthEvidence, PositionEvidence,
 from core.gates.judge_evidence import CasesEvidence, GradedEvidence, PassRate
 from core.gates.judge_parts import Part
 from core.gates.judge_peers import EarlierRound, JudgeHistory, JudgesTogether
+from core.gates.judge_raters import RatersEvidence
 from core.settings import SETTINGS
 from core.statistics.judge_evidence import JudgeEvidence
 from core.statistics.kappa_intervals import NOT_ESTIMABLE, KappaEstimate
@@ -263,9 +264,24 @@ def raters_words(found: MultiRaterAgreement) -> str:
 
 def together_sentences(evidence: JudgesTogether) -> list[str]:
     """Agreement of all judges on the same cases, as raters."""
-    all_of_them = evidence.fleiss
-    fleiss = f"Fleiss' kappa {all_of_them.reason}" if all_of_them.value is None else raters_words(all_of_them.value)
+    fleiss = _agreement("Fleiss' kappa", evidence.fleiss)
     return [f"{count_of(len(evidence.raters), 'judge')} on these cases: {raters_words(evidence.alpha)}; {fleiss}."]
+
+
+def rater_sentences(evidence: RatersEvidence) -> list[str]:
+    """Agreement of the people who labelled these cases: how much a judge can agree with them at best."""
+    shown = [f"{shortened(label, _SHOWN)} {count:,}" for label, count in evidence.labels.items()]
+    more = f" and {len(shown) - _NAMED:,} more labels" if len(shown) > _NAMED else ""
+    figures = [_agreement("Krippendorff's alpha, nominal", evidence.alpha), _agreement("Fleiss' kappa", evidence.fleiss)]
+    figures += [] if evidence.ordinal.value is None else [_agreement("Krippendorff's alpha, ordinal", evidence.ordinal)]
+    return [
+        f"{count_of(evidence.raters, 'rater')} of {count_of(evidence.cases, 'case')}: {'; '.join(figures)}.",
+        f"Labels: {', '.join(shown[:_NAMED])}{more}.",
+    ]
+
+
+def _agreement(name: str, found: Part[MultiRaterAgreement]) -> str:
+    return f"{name} {found.reason}" if found.value is None else raters_words(found.value)
 
 
 def history_sentences(evidence: EarlierRound, alpha: Fraction) -> list[str]:

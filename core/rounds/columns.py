@@ -94,8 +94,9 @@ OUTCOME_COLUMNS: Final[tuple[Column, ...]] = (
 SANITY_COLUMNS: Final[tuple[Column, ...]] = (
     *_required(Kind.ID, "id"), *_required(Kind.FLAG, "passed"), *_optional(Kind.TEXT, "prompt", "response"),
 )
+RATING_COLUMNS: Final[tuple[Column, ...]] = tuple(_required(Kind.ID, "case_id", "rater_id", "label"))
 PART_COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
-    "judge_records": JUDGE_COLUMNS, "pairs": PAIR_COLUMNS, "outcomes": OUTCOME_COLUMNS, "sanity": SANITY_COLUMNS,
+    "judge_records": JUDGE_COLUMNS, "pairs": PAIR_COLUMNS, "outcomes": OUTCOME_COLUMNS, "sanity": SANITY_COLUMNS, "ratings": RATING_COLUMNS,
 }
 
 

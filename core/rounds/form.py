@@ -16,9 +16,12 @@ from core.rounds.folder import HOLDOUT_FILE, PAIRS_FILE, TEXT_FILE, Round
 from core.rounds.source import holdout_items
 from core.rounds.typing_rows import RawRow
 
-_COLUMNS: Final = {"judge_records": ("judge_id", "case_id", "order_swapped"), "outcomes": ("arm",), "sanity": ("id",), "quarantine": ("line",)}
+_COLUMNS: Final = {
+    "judge_records": ("judge_id", "case_id", "order_swapped"), "outcomes": ("arm",), "sanity": ("id",), "ratings": ("case_id", "rater_id"),
+    "quarantine": ("line",),
+}
 """The columns of each table that are looked at."""
-_ONCE: Final = ("judge_records", "sanity")
+_ONCE: Final = ("judge_records", "sanity", "ratings")
 """Parts whose rows are unique by those columns. Outcomes said twice are found by the gate, which names the item."""
 _ARMS: Final = ("baseline", "candidate")
 

@@ -26,11 +26,11 @@ from core.rounds.notes import Note, round_notes
 from core.rounds.readers import json_list
 from core.rounds.readers.bundle import read_bundle
 from core.rounds.readers.tables import read_folder
-from core.rounds.repeats import drop_repeated_pairs, merged_records
+from core.rounds.repeats import drop_repeated_pairs, merged_ratings, merged_records
 from core.rounds.source import RoundSource, holdout_bytes
 from core.rounds.workspace import Workspace
 from core.rounds.writers import PairsWriter, QuarantineWriter, write_table
-from core.schemas import PARTS
+from core.schemas import ALL_PARTS
 from core.settings import SETTINGS
 
 Progress = Callable[[str, int, int | None], None]
@@ -137,7 +137,7 @@ def _write_round(source: RoundSource, workspace: Workspace, progress: Progress |
     with workspace.temporary("ingest-") as folder:
         work = _Work(source, folder, progress or (lambda part, done, total: None))
         rows = work.write_parts()
-        parts: tuple[str, ...] = tuple(part for part in PARTS if part in source.parts)
+        parts: tuple[str, ...] = tuple(part for part in ALL_PARTS if part in source.parts)
         files = {name: FileEntry(file_digest(folder / name), count) for name, count in rows.items()}
         manifest = replace(source.manifest, parts=parts, files=files)
         (folder / ROUND_FILE).write_bytes(canonical_bytes(manifest.document()))
@@ -221,6 +221,9 @@ class _Work:
             table, note = merged_records(table, lines, lambda judge, line: self._source.place(part, judge, line))
             if note is not None:
                 self._source.notes.append(note)
+        elif part == "ratings":
+            table, note = merged_ratings(table, lines, lambda line: self._source.place(part, "", line))
+            self._source.notes += [] if note is None else [note]
         elif part == "sanity":
             self._reject_repeated_canaries(table["id"], lines)
         return write_table(self._folder / f"{part}.parquet", table)

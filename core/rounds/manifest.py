@@ -7,7 +7,7 @@ on it. Two documents are read here: the stored one (every key present) and the p
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -15,11 +15,13 @@ from typing import Any, Final
 from core.canonical import canonical_digest
 from core.errors import RoundError, Where
 from core.rounds.strict import Reader, document_reader
-from core.schemas import PARTS
+from core.schemas import ALL_PARTS, OPTIONAL_PARTS
 from core.settings import SETTINGS
 from core.text import visible_line
 
 SCHEMA_VERSION: Final = 1
+NEXT_SCHEMA_VERSION: Final = SCHEMA_VERSION + 1
+"""The version of a round that has one of the optional parts."""
 FORMS: Final = ("bundle", "tables")
 VERIFICATIONS: Final = ("program", "dataset_label")
 QUARANTINE_FILE: Final = "quarantine.parquet"
@@ -29,6 +31,7 @@ PART_FILES: Final[Mapping[str, tuple[str, ...]]] = {
     "holdout": ("holdout.json",),
     "outcomes": ("outcomes.parquet",),
     "sanity": ("sanity.parquet",),
+    "ratings": ("ratings.parquet",),
 }
 """Files of each part of a round folder; ``quarantine.parquet`` is always there."""
 
@@ -41,6 +44,11 @@ _PROPOSER_KEYS: Final = (
 )
 _STORED_KEYS: Final = (*_PROPOSER_KEYS, "form", "parts", "files")
 _PROPOSER_REQUIRED: Final = ("schema_version", "round_id", "proposers")
+
+
+def schema_version_of(parts: Iterable[str]) -> int:
+    """The version of a round's round.json: the lowest that knows all of its parts."""
+    return SCHEMA_VERSION if set(OPTIONAL_PARTS).isdisjoint(parts) else NEXT_SCHEMA_VERSION
 
 
 def is_digest(text: str) -> bool:
@@ -195,7 +203,7 @@ class RoundManifest:
     def document(self) -> dict[str, Any]:
         """The JSON object of round.json, every key present."""
         return {
-            "schema_version": SCHEMA_VERSION, "round_id": self.round_id, "form": self.form, "label": self.label,
+            "schema_version": schema_version_of(self.parts), "round_id": self.round_id, "form": self.form, "label": self.label,
             "previous_receipt_sha256": self.previous_receipt_sha256, "proposers": list(self.proposers), "reviewer": self.reviewer,
             "baseline": self.baseline.document(), "candidate": self.candidate.document(),
             "policy": _or_null(self.policy), "reference": _or_null(self.reference), "holdout_lock": _or_null(self.holdout_lock),
@@ -211,8 +219,13 @@ class RoundManifest:
         source = document_reader(document, file)
         source.keys(_STORED_KEYS, _STORED_KEYS)
         parts = source.texts("parts")
-        if list(parts) != [part for part in PARTS if part in parts]:
-            source.refuse("parts", "unknown_value", f"some of {', '.join(PARTS)}, in this order", ", ".join(parts), "ingest the round again")
+        if list(parts) != [part for part in ALL_PARTS if part in parts]:
+            source.refuse("parts", "unknown_value", f"some of {', '.join(ALL_PARTS)}, in this order", ", ".join(parts), "ingest the round again")
+        if source.integer("schema_version") != schema_version_of(parts):
+            source.refuse(
+                "schema_version", "unknown_schema_version", f"{schema_version_of(parts)}, for a round with these parts",
+                f"{source.value['schema_version']}", "ingest the round again",
+            )
         entries = source.object("files")
         expected = {QUARANTINE_FILE, *(name for part in parts for name in PART_FILES[part])}
         entries.keys(expected, sorted(expected))
@@ -231,9 +244,9 @@ class RoundManifest:
 
 
 def _stated(source: Reader) -> dict[str, Any]:
-    if source.integer("schema_version") != SCHEMA_VERSION:
+    if source.integer("schema_version") not in (SCHEMA_VERSION, NEXT_SCHEMA_VERSION):
         source.refuse(
-            "schema_version", "unknown_schema_version", f"{SCHEMA_VERSION}", f"{source.value['schema_version']}",
+            "schema_version", "unknown_schema_version", f"{SCHEMA_VERSION} or {NEXT_SCHEMA_VERSION}", f"{source.value['schema_version']}",
             "use the version of this program that wrote it",
         )
     judges = source.object("judges") if source.has("judges") else Reader({}, "judges", source.file)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from core.canonical import sha256_hex
 from core.rounds.columns import LOGPS
@@ -75,7 +76,12 @@ def _judges(source: Round) -> Iterator[Note]:
             yield warning("rubric_digest_differs", f"judge {name!r}: rubric_sha256 is not the SHA-256 of the rubric text")
     if not source.has("judge_records"):
         return
-    recorded = set(source.table("judge_records")["judge_id"].unique().to_pylist())
+    records = source.table("judge_records", ("judge_id", "case_id"))
+    rated = source.table("ratings", ("case_id",))["case_id"]
+    stray = pc.unique(rated.filter(pc.invert(pc.is_in(rated, records["case_id"].combine_chunks())))).to_pylist()
+    if stray:
+        yield warning("rating_without_case", f"ratings of cases that no judge record names: {named(sorted(stray))}")
+    recorded = set(records["judge_id"].unique().to_pylist())
     asked = source.manifest.receipt_judges
     lacking = [] if asked is None else [name for name in (asked.calibrated, asked.uncalibrated) if name not in recorded]
     if lacking:

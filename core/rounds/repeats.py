@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +27,7 @@ from core.settings import SETTINGS
 REPEATED_ROW: Final = "repeated_row"
 _PLACE: Final = ("ordinal", "file", "line", "extra")
 _ROWS: Final[int] = SETTINGS["storage"]["batch_rows"]
+_SHOWN: Final[int] = SETTINGS["display"]["named_ids"]
 Repeat = tuple[str, RowFault]
 """(file, fault) of a repeated row."""
 
@@ -98,22 +99,50 @@ def merged_records(table: pa.Table, lines: pa.Array, place: Callable[[str, int],
 
     ``place(judge_id, line)`` says where a record stands. Raises RoundError ``conflicting_case`` naming both places.
     """
-    keys = [table["judge_id"].to_pylist(), table["case_id"].to_pylist(), table["order_swapped"].to_pylist()]
-    first: dict[tuple[str, str, bool], int] = {}
+    names, judges = ("judge_id", "case_id", "order_swapped"), table["judge_id"].to_pylist()
+
+    def conflict(key: tuple[Any, ...], earlier: int, row: int) -> NoReturn:
+        _refuse_conflict(key, place(key[0], lines[earlier].as_py()), place(key[0], lines[row].as_py()))
+
+    kept, repeated = _counted_once(table, names, conflict)
+    if not repeated:
+        return table, None
+    places = ", ".join(str(place(judges[row], lines[row].as_py())) for row in repeated[:_SHOWN])
+    return kept, Note("repeated_record", f"{len(repeated)} judge records repeat an earlier one in all columns and count once ({places})")
+
+
+def merged_ratings(table: pa.Table, lines: pa.Array, place: Callable[[int], Where]) -> tuple[pa.Table, Note | None]:
+    """Ratings, unique by case and rater: identical repeats counted once and noted, conflicting ones refused.
+
+    Raises RoundError ``conflicting_rating`` naming both places.
+    """
+    def conflict(key: tuple[Any, ...], earlier: int, row: int) -> NoReturn:
+        first, second = place(lines[earlier].as_py()), place(lines[row].as_py())
+        raise RoundError(
+            "conflicting_rating", expected="one rating for each case and rater", where=second,
+            got=f"two different ones of case {key[0]!r} by rater {key[-1]!r}: {first} and {second}", remedy="decide which one is right",
+        )
+
+    kept, repeated = _counted_once(table, ("case_id", "rater_id"), conflict)
+    if not repeated:
+        return table, None
+    places = ", ".join(str(place(lines[row].as_py())) for row in repeated[:_SHOWN])
+    return kept, Note("repeated_rating", f"{len(repeated)} ratings repeat an earlier one in all columns and count once ({places})")
+
+
+def _counted_once(table: pa.Table, names: tuple[str, ...], conflict: Callable[[tuple[Any, ...], int, int], NoReturn]) -> tuple[pa.Table, list[int]]:
+    """The rows without those that repeat an earlier one, and where these were; ``conflict`` refuses two of one key that differ."""
+    first: dict[tuple[Any, ...], int] = {}
     repeated: list[int] = []
-    for row, key in enumerate(zip(*keys, strict=True)):
+    for row, key in enumerate(zip(*(table[name].to_pylist() for name in names), strict=True)):
         earlier = first.setdefault(key, row)
         if earlier != row:
             if _said(table, earlier) != _said(table, row):
-                _refuse_conflict(key, place(key[0], lines[earlier].as_py()), place(key[0], lines[row].as_py()))
+                conflict(key, earlier, row)
             repeated.append(row)
-    if not repeated:
-        return table, None
     keep = np.ones(table.num_rows, dtype=np.bool_)
     keep[repeated] = False
-    places = ", ".join(str(place(keys[0][row], lines[row].as_py())) for row in repeated[:SETTINGS["display"]["named_ids"]])
-    note = Note("repeated_record", f"{len(repeated)} judge records repeat an earlier one in all columns and count once ({places})")
-    return table.filter(pa.array(keep)), note
+    return table.filter(pa.array(keep)), repeated
 
 
 def _said(table: pa.Table, row: int) -> str:
@@ -122,7 +151,7 @@ def _said(table: pa.Table, row: int) -> str:
     return repr({name: value + 0.0 if isinstance(value, float) else value for name, value in values.items()})
 
 
-def _refuse_conflict(key: tuple[str, str, bool], first: Where, second: Where) -> None:
+def _refuse_conflict(key: tuple[Any, ...], first: Where, second: Where) -> NoReturn:
     judge, case, swapped = key
     raise RoundError(
         "conflicting_case", expected="one record for each judge, case and order",

@@ -250,7 +250,7 @@ def test_strength_has_every_rate_with_both_intervals(pages: Desk) -> None:
 
 def test_undefined_figures_are_words_in_every_section(empty: Desk, tmp_path: Path) -> None:
     calibration(empty, tmp_path, cases("one", 20, 0, 0, 0))
-    for section in ("strength", "slices", "thresholds", "bias", "pass rate", "other judges", "earlier rounds"):
+    for section in ("strength", "slices", "thresholds", "bias", "pass rate", "other raters", "earlier rounds"):
         at = judges("calibration", judge="one", evidence=section)
         assert not {"nan", "inf", "null"} & set(said(at).lower().split())
     strength = said(judges("calibration", judge="one", evidence="strength"))
@@ -341,11 +341,25 @@ def test_pass_rates_corrected_by_slice(pages: Desk) -> None:
 
 
 def test_other_judges_on_the_same_cases(pages: Desk) -> None:
-    at = judges("judges", judge="llmbar-palm2-vanilla", evidence="other judges")
+    at = judges("judges", judge="llmbar-palm2-vanilla", evidence="other raters")
     text = said(at, "peers-llmbar-palm2-vanilla")
-    assert text.startswith("6 judges on these cases: Krippendorff's alpha, nominal") and len(table(at, "peers-llmbar-palm2-vanilla")) == 5
-    alone = judges("judges", judge="mr-gsm8k-gpt-4", evidence="other judges")
-    assert said(alone, "peers-mr-gsm8k-gpt-4") == "Not supplied: needs another judge with verdicts on the same cases."
+    assert text.startswith("Judges on the same cases\n6 judges on these cases: Krippendorff's alpha, nominal")
+    assert len(table(at, "peers-llmbar-palm2-vanilla")) == 5
+    alone = judges("judges", judge="mr-gsm8k-gpt-4", evidence="other raters")
+    assert said(alone, "peers-mr-gsm8k-gpt-4").endswith("Not supplied: needs another judge with verdicts on the same cases.")
+    assert said(alone, "raters-mr-gsm8k-gpt-4").endswith("Not supplied: needs the part ratings (case_id, rater_id, label).")
+
+
+def test_raters_of_the_cases_against_each_other(empty: Desk, tmp_path: Path) -> None:
+    # two raters, eight cases, as the worked example's table: kappa of Fleiss 94/126 = .746 (test_judge_peers)
+    said_by = {"ana": "yyyyynnn", "ben": "yyyynnnn"}
+    ratings = [{"case_id": f"case-{n:03}", "rater_id": who, "label": label} for who, labels in said_by.items() for n, label in enumerate(labels)]
+    source = folder_of(tmp_path / "rated", {"judge_records": cases("one", 4, 0, 1, 3), "ratings": ratings}, about={
+        "schema_version": 2, "round_id": "rated", "proposers": ["worker-curator-01"],
+    })
+    ingest(source, empty.workspace, now=NOW)
+    text = said(judges("rated", judge="one", evidence="other raters"), "raters-one")
+    assert "2 raters of 8 cases: " in text and "Fleiss' kappa 0.746 over 8 cases, 16 verdicts" in text and "Labels: n 7, y 9." in text
 
 
 def test_earlier_rounds_of_the_same_judge(pages: Desk) -> None:

@@ -289,7 +289,7 @@ def test_one_case_of_two_judges_is_no_repeat(tmp_path: Path) -> None:
 # folders and files
 
 @pytest.mark.parametrize(("name", "code", "remedy"), [
-    ("pairs.csv", "unknown_form", "pairs.jsonl"), ("pair.jsonl", "unknown_part", "pairs.jsonl"), ("ratings.jsonl", "unknown_part", "take it out"),
+    ("pairs.csv", "unknown_form", "pairs.jsonl"), ("pair.jsonl", "unknown_part", "pairs.jsonl"), ("checkpoints.jsonl", "unknown_part", "take it out"),
     (".DS_Store", "unknown_part", "take it out"), ("text.parquet", "unknown_part", "take it out"), ("round.jsonl", "unknown_part", "take it out"),
 ])
 def test_unknown_files_are_refused_by_name(tmp_path: Path, name: str, code: str, remedy: str) -> None:
@@ -425,7 +425,7 @@ def test_a_broken_json_list_is_refused(tmp_path: Path, text: str, line: int) -> 
 # round.json
 
 @pytest.mark.parametrize(("change", "field", "code"), [
-    ({"schema_version": 2}, "schema_version", "unknown_schema_version"),
+    ({"schema_version": 3}, "schema_version", "unknown_schema_version"),
     ({"schema_version": True}, "schema_version", "wrong_type"),
     ({"round_id": 7}, "round_id", "wrong_type"),
     ({"round_id": "a\u200bb"}, "round_id", "bad_round_id"),

@@ -20,7 +20,7 @@ from core.rounds.notes import Note
 from core.rounds.readers import READERS, json_list
 from core.rounds.source import RoundSource, check_person, holdout_items, without_faults
 from core.rounds.strict import nearest
-from core.schemas import PARTS
+from core.schemas import ALL_PARTS
 
 
 def read_folder(folder: Path, *, round_id: str | None, created_at: str | None, now: str) -> RoundSource:
@@ -68,7 +68,7 @@ def _part_files(folder: Path) -> dict[str, str]:
         if path.name == ROUND_FILE:
             continue
         part, reader = path.stem, READERS.get(path.suffix)
-        if part not in PARTS or reader is None or not path.is_file():
+        if part not in ALL_PARTS or reader is None or not path.is_file():
             _refuse_file(path)
         if part in found:
             raise RoundError(
@@ -83,14 +83,14 @@ def _part_files(folder: Path) -> dict[str, str]:
 
 def _refuse_file(path: Path) -> None:
     name = path.name.encode("utf-8", "replace").decode("utf-8")
-    near = nearest(path.stem, PARTS)
-    known = path.stem in PARTS
+    near = nearest(path.stem, ALL_PARTS)
+    known = path.stem in ALL_PARTS
     names = " or ".join(f"{near}{suffix}" for suffix in READERS)
     remedy = f"write it as {', '.join(f'{path.stem}{suffix}' for suffix in READERS)}" if known else (
         f"did you mean {names}? Otherwise take it out of the folder" if near else "take it out of the folder"
     )
     raise RoundError(
-        "unknown_form" if known else "unknown_part", expected=f"{ROUND_FILE} and files of the parts {', '.join(PARTS)}", got=repr(name),
+        "unknown_form" if known else "unknown_part", expected=f"{ROUND_FILE} and files of the parts {', '.join(ALL_PARTS)}", got=repr(name),
         remedy=remedy, where=Where(name),
     )
 
