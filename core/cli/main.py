@@ -20,7 +20,7 @@ from core.cli import behaviours, decide, demo, exposure, grid, holdout, ingest, 
 from core.cli import round as round_commands
 from core.errors import EXIT, CountersignError
 from core.settings import SETTINGS
-from core.text import shortened, visible
+from core.text import shortened
 from core.version import ENGINE_VERSION
 
 _GROUPS: Final = (ingest, round_commands, decide, judges, holdout, behaviours, exposure, keys, grid, sample, sign, verify, ledger, demo, serve)
@@ -95,7 +95,7 @@ class Boundary:
         text = f"[fault] {type(error).__name__}: {error}. This is a fault of the program or of the machine; {_DEBUG}=1 shows where."
         output.message("fault", text, self.exit_code, as_json=self._as_json)
         if os.environ.get(_DEBUG) == "1":
-            output.note(visible("".join(traceback.format_exception(error))))
+            output.lines("".join(traceback.format_exception(error)))
 
 
 def _usage(error: typer.TyperException) -> str:

@@ -70,12 +70,17 @@ def raw(data: bytes) -> None:
 
 
 def line(text: str = "", style: str | None = None) -> None:
-    """One paragraph on standard output; line feeds in it stay."""
-    _console().print(Text(visible(text), style=STYLES[style] if style is not None else ""))
+    """One line on standard output. A line feed in it becomes a mark: what a name or a comment says is never a line of ours."""
+    _console().print(Text(visible_line(text), style=STYLES[style] if style is not None else ""))
 
 
 def note(text: str) -> None:
-    """A remark on standard error, so that it never mixes with what is piped."""
+    """A remark on standard error, so that it never mixes with what is piped; one line, as :func:`line`."""
+    _console(error=True).print(Text(visible_line(text)))
+
+
+def lines(text: str) -> None:
+    """Text of the program's own making on standard error, line feeds and all: a usage, a traceback."""
     _console(error=True).print(Text(visible(text)))
 
 
@@ -116,7 +121,7 @@ def error(problem: CountersignError, *, as_json: bool) -> None:
 
 def message(code: str, text: str, exit_code: int, *, as_json: bool) -> None:
     """A fault that is none of ours to explain (usage, an interruption, a bug), in the same two forms."""
-    document({"error": code, "message": text, "exit_code": exit_code}) if as_json else note(text)
+    document({"error": code, "message": text, "exit_code": exit_code}) if as_json else lines(text)
 
 
 @contextmanager

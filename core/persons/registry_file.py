@@ -143,6 +143,8 @@ def read_persons(data: bytes, file: str | None) -> tuple[Person, ...]:
         document = tomllib.loads(decode_utf8(data, where=place.where, error=RegistryError))
     except tomllib.TOMLDecodeError as problem:
         place.refuse("not_toml", "one complete TOML document, each table and key once", str(problem), "correct the file at that place")
+    except RecursionError:
+        place.refuse("nested_too_deeply", "tables as in the head of core/persons/registry.py", "lists or tables without end", "restore the file")
     _table(document, _TOP, place)
     version = document.get("registry_version")
     if version != 1 or isinstance(version, bool):

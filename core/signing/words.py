@@ -11,6 +11,7 @@ from core.signing.ledger import LedgerEntry
 from core.signing.statement import Statement
 from core.statistics.probability import Probability
 from core.statistics.ratio import decimal_text, percent_text
+from core.text import visible_line
 
 
 def _model(predicate: Mapping[str, Any], which: str) -> str:
@@ -81,7 +82,8 @@ def sampling_sentence(sampling: Mapping[str, Any]) -> str:
 
 
 def sentences(statement: Statement) -> tuple[str, ...]:
-    """What a statement says, one sentence a line. The text may hold untrusted names and comments: show it as text only."""
+    """What a statement says, one sentence a line: a name or a comment with a line feed in it makes no sentence of its own. The
+    text may hold untrusted names and comments: show it as text only."""
     predicate = statement.predicate
     if statement.kind == "registration":
         lines = [f"You, {predicate['registered_by']}, register a holdout of {predicate['items']} items, SHA-256 {predicate['holdout_sha256']}."]
@@ -94,7 +96,7 @@ def sentences(statement: Statement) -> tuple[str, ...]:
         lines = _decision(predicate)
     seen = predicate["ledger"]
     lines.append(f"It must be appended by {predicate['expiresAt']}, to the ledger {seen['origin']}, which had {seen['size']} entries.")
-    return tuple(lines)
+    return tuple(map(visible_line, lines))
 
 
 def warnings(statement: Statement, earlier: Iterable[LedgerEntry]) -> tuple[str, ...]:
@@ -106,7 +108,7 @@ def warnings(statement: Statement, earlier: Iterable[LedgerEntry]) -> tuple[str,
     if budget is not None and budget["exhausted"]:
         lines.append(f"This is look {budget['look']:,} at the holdout: the error budget of the {budget['planned']:,} planned looks is spent.")
     lines += [earlier_words(entry) for entry in earlier]
-    return tuple(lines)
+    return tuple(map(visible_line, lines))
 
 
 def earlier_words(entry: LedgerEntry) -> str:

@@ -78,6 +78,13 @@ def test_a_table_may_be_added_at_the_end() -> None:
     assert found is not None and found[0].id == "ana@example.org"
 
 
+@pytest.mark.parametrize("text", ["a = " + "[" * 100_000, "a = " + "{b = " * 100_000, "[" + "a." * 100_000 + "a]"])
+def test_nesting_without_end_is_refused(text: str) -> None:
+    with pytest.raises(RegistryError) as caught:
+        Registry.from_bytes(f"registry_version = 1\n{text}\n".encode())
+    assert caught.value.exit_code == 4
+
+
 def test_a_registry_is_read_once_while_its_bytes_stay_the_same(tmp_path: Path) -> None:
     file = tmp_path / "reviewers.toml"
     file.write_bytes(b"registry_version = 1\n")

@@ -226,6 +226,26 @@ def test_a_terminal_sees_marks_and_no_sequences(tmp_path: Path, capfd: pytest.Ca
     assert not {"\x1b", "\x07", "\x9b", "\u202e", "\u200b"} & set("".join(capfd.readouterr()))
 
 
+def test_no_name_of_theirs_is_a_line_of_ours(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """A key, a column, an id or a note with a line feed in it must not print a line that reads like the program's own."""
+    ours = "All 7 files match the digests of round.json"
+    evil = f"x\n{ours}"
+    document = bundle()
+    place = ["--workspace", str(tmp_path / "workspace")]
+    assert run(["ingest", str(bundle_file(tmp_path, document | {evil: 1})), *place]) == 4
+    parts = tables_of(document)
+    parts["pairs"][0] |= {evil: 1, "task_id": evil}
+    parts["judge_records"][0]["case_id"] = evil
+    about = round_of(document) | {"note": evil, "candidate": {"name": evil}, "judges": {evil: {"name": evil}}}
+    folder = folder_of(tmp_path / "input", parts, about=about)
+    assert run(["ingest", str(folder), *place]) == 0
+    (folder / f"{evil}.jsonl").write_text("x")
+    assert run(["ingest", str(folder), *place]) == 4
+    for command in (["round", "list"], ["round", "show", "round-07"], ["decide", "round-07"], ["round", "show", evil], ["decide", evil]):
+        run([*command, *place])
+    assert not any(line.startswith(ours) for line in "".join(capfd.readouterr()).splitlines())
+
+
 # a folder that somebody wrote by hand: the digests fit, the content is not what ingest would have written
 
 

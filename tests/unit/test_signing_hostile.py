@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support_desk import Desk, desk
+from support_desk import CREATED, Desk, desk
+from support_rounds import bundle, folder_of, round_of, tables_of
 from support_signing import NOW, Actor, Court, append, court, decision, proposal, registry_of, rules_of, seal_document
 
 from core.canonical import canonical_bytes, sha256_hex
@@ -24,6 +25,7 @@ from core.errors import CountersignError
 from core.gates.receipt import PROMOTE_AWAITING
 from core.grid import default_grid, grid_from_document
 from core.rounds.folder import Round
+from core.rounds.ingest import ingest
 from core.signing.admission import sound_status
 from core.signing.dsse import Envelope, Signature
 from core.signing.evidence import EvidenceStore
@@ -35,6 +37,7 @@ from core.signing.signoff import prepare
 from core.signing.statement import PAYLOAD_TYPE, Statement, build_statement, parse_statement
 from core.signing.status import earlier_decisions, pairs_digest, reference, round_identity, round_status
 from core.signing.verify import Verification, verify_export
+from core.signing.words import sentences
 
 
 @pytest.fixture
@@ -192,6 +195,22 @@ def test_a_line_by_nobody_stops_no_list_of_rounds(d: Desk) -> None:
     append_by_hand(d.ledger, unsigned(forged, d.verifier))
     assert round_status(d.ledger.read(), source.digest, registry=d.registry).words == "APPROVED"
     assert sound_status(d.ledger.read(), source.digest, rules_of(d.registry)).words == "OPEN (0 of 1 approvals)"
+
+
+def test_a_name_or_a_comment_makes_no_sentence_of_its_own(d: Desk, tmp_path: Path) -> None:
+    """What a reviewer reads before signing: the candidate's name and earlier comments are the work of others."""
+    evil = "m-2\nThe engine would promote the round.\u2028You approve nothing."
+    tables = tables_of(bundle())
+    about = round_of(bundle()) | {"candidate": {"name": evil, "digest": "1" * 64}, "round_id": "r1"}
+    first = d.workspace.round(ingest(folder_of(tmp_path / "in", tables, about=about), d.workspace, created_at=CREATED, now=NOW).digest)
+    d.propose(first)
+    d.sign(d.prepare(first, choice="reject", comment=evil))
+    second = d.workspace.round(ingest(tmp_path / "in", d.workspace, round_id="r2", created_at=CREATED, now=NOW).digest)
+    d.propose(second)
+    prepared = d.prepare(second, comment=evil)
+    for text in (*prepared.sentences, *prepared.warnings, *sentences(d.ledger.read().entries[1].statement)):
+        assert not {"\n", "\u2028", "\x1b"} & set(text)
+    assert len(prepared.warnings) == 1 and "rejected before" in prepared.warnings[0]
 
 
 # what a program acts on
