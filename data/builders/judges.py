@@ -44,7 +44,7 @@ LLMBar (princeton-nlp/LLMBar 900616bff90b, MIT; Zeng et al., ICLR 2024): 419 pai
 could not be read in each order: missing verdicts.
 
 PandaLM (WeOpenML/PandaLM 3871806e72b4, Apache-2.0): 999 pairs of responses, three annotators; the majority label is the truth (no \
-three-way splits). Six responses are the JSON value true upstream instead of text; they are shown as true.
+three-way splits), and their own labels are the ratings. Six responses are the JSON value true upstream instead of text; they are shown as true.
 
 MR-GSM8K (dvlab-research/MR-GSM8K 3f666d60dd5f, MIT): 851 explanations of where a solution goes wrong, by six models; a human and GPT-4 \
 each say whether the explanation is right. The case text joins the question with the first wrong step and the reference reason. A case id is \
@@ -98,6 +98,15 @@ def _pandalm_records(judge_id: str, name: str, result: str, reason: str) -> list
     return records
 
 
+def _pandalm_ratings() -> list[Row]:
+    """What each annotator said: 1, 2 or tie, as the judges' choices are written."""
+    labels = {0: "tie", 1: "1", 2: "2"}
+    return [
+        {"case_id": f"pandalm-{item['idx']}", "rater_id": rater, "label": labels[item[rater]]}
+        for item in json_document("pandalm/testset-v1.json.gz") for rater in ("annotator1", "annotator2", "annotator3")
+    ]
+
+
 def _mr_gsm8k_records() -> list[Row]:
     return [
         {
@@ -137,8 +146,8 @@ def judges() -> DemoRound:
     records += [record for entry in _PANDALM for record in _pandalm_records(*entry)]
     records += _mr_gsm8k_records()
     document = {
-        "schema_version": 1, "round_id": "judges", "label": None, "previous_receipt_sha256": None, "proposers": [PROPOSER], "reviewer": None,
+        "schema_version": 2, "round_id": "judges", "label": None, "previous_receipt_sha256": None, "proposers": [PROPOSER], "reviewer": None,
         "baseline": None, "candidate": None, "policy": None, "reference": None, "holdout_lock": None, "created_at": "2026-11-05T09:00:00Z",
         "note": _NOTE, "receipt_judges": None, "verification": "dataset_label", "judges": _descriptions(),
     }
-    return DemoRound(document, {"judge_records": records})
+    return DemoRound(document, {"judge_records": records, "ratings": _pandalm_ratings()})

@@ -347,7 +347,12 @@ def test_other_judges_on_the_same_cases(pages: Desk) -> None:
     assert len(table(at, "peers-llmbar-palm2-vanilla")) == 5
     alone = judges("judges", judge="mr-gsm8k-gpt-4", evidence="other raters")
     assert said(alone, "peers-mr-gsm8k-gpt-4").endswith("Not supplied: needs another judge with verdicts on the same cases.")
-    assert said(alone, "raters-mr-gsm8k-gpt-4").endswith("Not supplied: needs the part ratings (case_id, rater_id, label).")
+    assert said(alone, "raters-mr-gsm8k-gpt-4").endswith("Not supplied: no rating is of a case of this judge.")
+    bare = judges("smollm2-rpo", judge="self-judge", evidence="other raters")
+    assert said(bare, "raters-self-judge").endswith("Not supplied: needs the part ratings (case_id, rater_id, label).")
+    pandalm = said(judges("judges", judge="pandalm-7b", evidence="other raters"), "raters-pandalm-7b")
+    # three annotators: .8642 (data/SOURCES.md)
+    assert "3 raters of 999 cases: " in pandalm and "Fleiss' kappa 0.864 over 999 cases, 2,997 verdicts" in pandalm
 
 
 def test_raters_of_the_cases_against_each_other(empty: Desk, tmp_path: Path) -> None:

@@ -1,12 +1,14 @@
 """The part ``ratings``: how it is read, what it leaves alone, and what the raters' agreement is."""
 from __future__ import annotations
 
+import gzip
 import json
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support_demo import DATA
 from support_judges import ABOUT, cells
 from support_rounds import NOW, ORACLES, folder_of, ingested
 
@@ -23,6 +25,10 @@ from core.rounds.inspection import extra_columns
 from core.rounds.manifest import RoundManifest
 from core.rounds.notes import round_notes
 from core.rounds.workspace import Workspace
+
+
+def json_of(name: str) -> list[dict[str, Any]]:
+    return json.loads(gzip.decompress((DATA / "sources" / name).read_bytes()))
 
 
 def rated(place: Path, ratings: list[Any], records: list[dict[str, Any]] | None = None, **about: Any) -> Round:
@@ -123,6 +129,23 @@ def test_fleiss_of_the_oracle_from_a_rounds_ratings(tmp_path: Path, case: dict[s
     assert found is not None and found.fleiss.value is not None
     expected = case["expected"]["fleiss_kappa"]
     assert (Fraction(expected["exact"]) if "exact" in expected else expected["value"]) == found.fleiss.value.value.value
+
+
+def test_the_three_annotators_of_pandalm(tmp_path: Path) -> None:
+    source = ingested(tmp_path, DATA / "rounds" / "judges")[0]
+    found = raters_agreement(source, cases_of(judge_figures(source), "pandalm-7b")).value
+    assert found is not None and (found.cases, found.raters) == (999, 3)
+    # from the published file, in plain Python: (P - Pe) / (1 - Pe) over labels 0, 1, 2
+    published = json_of("pandalm/testset-v1.json.gz")
+    counts = [[[row[f"annotator{n}"] for n in (1, 2, 3)].count(label) for label in (0, 1, 2)] for row in published]
+    totals = [sum(column) for column in zip(*counts, strict=True)]
+    observed = Fraction(sum(count * (count - 1) for row in counts for count in row), 999 * 6)
+    chance = sum(Fraction(total, 2997) ** 2 for total in totals)
+    assert found.fleiss.value is not None and found.fleiss.value.value.value == (observed - chance) / (1 - chance)
+    assert found.labels == {"1": totals[1], "2": totals[2], "tie": totals[0]}
+    # among the pairwise kappas that PandaLM prints: .85, .88, .86
+    assert Fraction("0.85") < found.fleiss.value.value.value < Fraction("0.88")
+    assert raters_agreement(source, cases_of(judge_figures(source), "mr-gsm8k-gpt-4")).reason == "not supplied: no rating is of a case of this judge"
 
 
 def test_alpha_needs_no_complete_table(tmp_path: Path) -> None:
