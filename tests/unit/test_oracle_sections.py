@@ -42,6 +42,14 @@ def holds(ratio: Ratio, operator: str, threshold: str) -> bool:
     return rate_check("x", ratio, grid_with(**{key: threshold}), key, page="p", detail="d", unit="u", remedy="{limit}{n}{now}").state == "holds"
 
 
+def test_every_oracle_file_is_read_by_a_test() -> None:
+    """A fixture that nobody opens proves nothing."""
+    tests = Path(__file__).parents[1]
+    written = "".join(path.read_text("utf-8") for path in tests.rglob("*.py"))
+    files = sorted(path.stem for path in (tests / "fixtures" / "oracles").glob("*.json"))
+    assert files and [name for name in files if f'"{name}"' not in written and f"{name}.json" not in written] == []
+
+
 # thresholds
 
 
