@@ -10,6 +10,7 @@ from core.gates.judge_cases import JudgeCases
 from core.gates.judge_evidence import PassRate
 from core.gates.judge_parts import Part
 from core.gates.judge_peers import EarlierRound, JudgeHistory, JudgesTogether
+from core.settings import SETTINGS
 from core.statistics.judge_evidence import JudgeEvidence
 from core.statistics.kappa_intervals import KappaEstimate
 from core.statistics.provable import Light, RateProof
@@ -182,12 +183,18 @@ def _slice_row(judge_id: str, some: JudgeCases, evidence: JudgeEvidence) -> dict
     strength = [] if light is None else [{"k": "break"}, muted(light.text, blocks.SMALL)]
     rates = evidence.rates
     return blocks.row(
-        blocks.cell(name, sort=some.name), blocks.cell(text(cases), sort=evidence.table.n), _rate_cell(rates["prevalence"]),
+        _name_cell(some.name, name), blocks.cell(text(cases), sort=evidence.table.n), _rate_cell(rates["prevalence"]),
         blocks.cell(text(judge_words.figure(kappa.kappa)), *interval, sort=_number(kappa.kappa.value)),
         blocks.cell(text(judge_words.figure(chance.pabak)), {"k": "break"}, text(judge_words.figure(chance.ac1))),
         _rate_cell(rates["exact_agreement"]), _rate_cell(rates["false_positive_rate"], interval=True),
         blocks.cell(*([] if light is None or light.rate.value is None else [text(judge_words.proven(light), "nowrap")]), *strength),
     )
+
+
+def _name_cell(name: str | None, shown: Span) -> dict[str, Any]:
+    """The name of a row; a long one may break anywhere, so that it does not push the figures out of sight."""
+    loose = name is not None and len(name) > SETTINGS["judges"]["loose_characters"]
+    return blocks.cell(shown, sort=name, tone="loose" if loose else None)
 
 
 def _rate_cell(rate: RateEstimate, *, interval: bool = False) -> dict[str, Any]:
@@ -216,7 +223,7 @@ def _pass_rate_row(some: JudgeCases, part: Part[PassRate]) -> dict[str, Any]:
     # why it is undefined stands below the table, once for all slices
     value = muted("undefined") if corrected.startswith("undefined") else text(corrected, "nowrap")
     return blocks.row(
-        blocks.cell(text(some.name or judge_words.NO_SLICE), sort=some.name), blocks.cell(*_stacked(approved)), blocks.cell(value),
+        _name_cell(some.name, text(some.name or judge_words.NO_SLICE)), blocks.cell(*_stacked(approved)), blocks.cell(value),
         blocks.cell(text(interval)), blocks.cell(*_stacked(passes)), blocks.cell(text(side)),
     )
 
@@ -247,7 +254,7 @@ def peers_table(identity: str, evidence: JudgesTogether) -> Block:
     ]
     rows = [
         blocks.row(
-            blocks.cell(blocks.link(pair.judge_id, "judges", judge=pair.judge_id, evidence="other raters"), sort=pair.judge_id),
+            _name_cell(pair.judge_id, blocks.link(pair.judge_id, "judges", judge=pair.judge_id, evidence="other raters")),
             blocks.cell(text(words.count(pair.kappa.n)), sort=pair.kappa.n), blocks.cell(*_stacked(fraction_text(pair.kappa.agreement.rate))),
             blocks.cell(text(judge_words.figure(pair.kappa.kappa)), sort=_number(pair.kappa.kappa.value)),
             blocks.cell(*_short_interval(pair.kappa)), blocks.cell(text(words.count(pair.reworded))),

@@ -270,7 +270,7 @@ def together_sentences(evidence: JudgesTogether) -> list[str]:
 
 def rater_sentences(evidence: RatersEvidence) -> list[str]:
     """Agreement of the people who labelled these cases: how much a judge can agree with them at best."""
-    shown = [f"{shortened(label, _SHOWN)} {count:,}" for label, count in evidence.labels.items()]
+    shown = [f"{shortened(label, _SHOWN)!r} {count_of(count, 'time')}" for label, count in evidence.labels.items()]
     more = f" and {len(shown) - _NAMED:,} more labels" if len(shown) > _NAMED else ""
     figures = [_agreement("Krippendorff's alpha, nominal", evidence.alpha), _agreement("Fleiss' kappa", evidence.fleiss)]
     figures += [] if evidence.ordinal.value is None else [_agreement("Krippendorff's alpha, ordinal", evidence.ordinal)]

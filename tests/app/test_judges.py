@@ -364,7 +364,7 @@ def test_raters_of_the_cases_against_each_other(empty: Desk, tmp_path: Path) -> 
     })
     ingest(source, empty.workspace, now=NOW)
     text = said(judges("rated", judge="one", evidence="other raters"), "raters-one")
-    assert "2 raters of 8 cases: " in text and "Fleiss' kappa 0.746 over 8 cases, 16 verdicts" in text and "Labels: n 7, y 9." in text
+    assert "2 raters of 8 cases: " in text and "Fleiss' kappa 0.746 over 8 cases, 16 verdicts" in text and "Labels: 'n' 7 times, 'y' 9 times." in text
 
 
 def test_earlier_rounds_of_the_same_judge(pages: Desk) -> None:
