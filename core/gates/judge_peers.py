@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from core.errors import RoundError
+from core.canonical import file_digest
+from core.errors import DigestMismatch, RoundError, Where
 from core.gates.judge_cases import ContentVerdict, Verdicts, content_verdicts
 from core.gates.judge_parts import EvidenceRules, Part
 from core.rounds.folder import Round
@@ -22,6 +23,7 @@ from core.statistics.multi_rater import MultiRaterAgreement, fleiss_kappa, kripp
 from core.statistics.result import Result
 
 _ROUNDS: int = SETTINGS["display"]["trend_rounds"]
+_RECORDS = "judge_records.parquet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +106,11 @@ class EarlierRound(Result):
 
 @dataclass(frozen=True, slots=True)
 class JudgeHistory(Result):
-    """A judge over the rounds of a workspace, the latest earlier one first; ``unread``: still older rounds with judge
-    records, not looked at."""
+    """A judge over the rounds of a workspace, the latest earlier one first; ``broken``: ids of earlier rounds whose judge
+    records are not those that were ingested; ``unread``: still older rounds with judge records, not looked at."""
 
     rounds: tuple[EarlierRound, ...]
+    broken: tuple[str, ...]
     unread: int
 
 
@@ -124,13 +127,27 @@ def judge_history(workspace: Workspace, source: Round, judge_id: str, rules: Evi
     """What became of the judge's verdicts on cases that earlier rounds hold too."""
     manifests, unread = earlier_rounds(workspace, source)
     after = content_verdicts(source, [judge_id]).get(judge_id, {})
-    found = []
+    found, broken = [], []
     for manifest in manifests:
-        other = Round(workspace.round_path(manifest.digest), manifest, manifest.digest)
-        before = content_verdicts(other, [judge_id]).get(judge_id)
+        try:
+            before = _verdicts_before(Round(workspace.round_path(manifest.digest), manifest, manifest.digest), judge_id)
+        except DigestMismatch:
+            broken.append(manifest.round_id)
+            continue
         if before is not None:
             found.append(_earlier(manifest, source.manifest, judge_id, before, after, rules))
-    return JudgeHistory(tuple(found), unread)
+    return JudgeHistory(tuple(found), tuple(broken), unread)
+
+
+def _verdicts_before(other: Round, judge_id: str) -> Verdicts | None:
+    """What an earlier round holds of the judge. DigestMismatch where its records changed since: nobody assessed them again."""
+    file = other.path / _RECORDS
+    if not file.is_file() or file_digest(file) != other.manifest.files[_RECORDS].sha256:
+        raise DigestMismatch(
+            "file_changed", expected="the judge records that were ingested", got="others", remedy="run countersign round check on that round",
+            where=Where(_RECORDS),
+        )
+    return content_verdicts(other, [judge_id]).get(judge_id)
 
 
 def _earlier(

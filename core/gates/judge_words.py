@@ -303,10 +303,10 @@ def history_sentences(evidence: EarlierRound, alpha: Fraction) -> list[str]:
 
 
 def history_end(history: JudgeHistory) -> list[str]:
-    """What to say where there is no earlier round, or where older ones were left out."""
-    if not history.rounds:
-        return ["No earlier round of this workspace has records of this judge."]
-    return [f"{count_of(history.unread, 'older round')} with judge records not looked at."] if history.unread else []
+    """What to say where there is no earlier round, where one changed, or where older ones were left out."""
+    said = [] if history.rounds else ["No earlier round of this workspace has records of this judge."]
+    said += [f"Not compared, since their judge records changed after ingest: {', '.join(history.broken)}."] if history.broken else []
+    return said + ([f"{count_of(history.unread, 'older round')} with judge records not looked at."] if history.unread else [])
 
 
 def changes_sentence(changes: tuple[str, ...] | None) -> str:

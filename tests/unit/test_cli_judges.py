@@ -75,7 +75,7 @@ def test_the_document_has_every_part(demo: Path, capsys: pytest.CaptureFixture[s
     assert judge["gate"]["open"] is True and judge["whole"]["figures"]["kappa"]["kappa"]["value"] == 0.75
     assert judge["whole"]["figures"]["fpr_light"]["more"] == 56 and judge["whole"]["figures"]["fpr_light"]["needed"] == 59
     assert judge["whole"]["graded"] == {"value": None, "reason": "not supplied: needs rubric_score beside a verdict of the verifier"}
-    assert judge["history"] == {"rounds": [], "unread": 0} and judge["slices"] == []
+    assert judge["history"] == {"rounds": [], "broken": [], "unread": 0} and judge["slices"] == []
     assert document(capsys, demo, "judges", "--judge", "pandalm-7b")["judges"].keys() == {"pandalm-7b"}
 
 

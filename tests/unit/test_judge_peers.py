@@ -130,6 +130,20 @@ def test_only_earlier_rounds_with_this_judge_count(tmp_path: Path) -> None:
     assert history.rounds == () and words.history_end(history) == ["No earlier round of this workspace has records of this judge."]
 
 
+@pytest.mark.parametrize("damage", ["changed", "gone"])
+def test_an_earlier_round_whose_records_changed_is_named_and_not_compared(tmp_path: Path, damage: str) -> None:
+    _, earlier = judged(tmp_path, verdicts("one", "+-"), "before", created_at="2026-01-01T00:00:00Z")
+    workspace, source = judged(tmp_path, verdicts("one", "+-"), "after", created_at="2026-01-02T00:00:00Z")
+    file = earlier.path / "judge_records.parquet"
+    data = file.read_bytes()
+    file.unlink()
+    if damage == "changed":
+        file.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    history = judge_history(workspace, source, "one", RULES)
+    assert history.rounds == () and history.broken == ("before",)
+    assert words.history_end(history)[-1] == "Not compared, since their judge records changed after ingest: before."
+
+
 def test_older_rounds_beyond_the_limit_are_counted(tmp_path: Path) -> None:
     most = SETTINGS["display"]["trend_rounds"]
     for number in range(most + 2):
