@@ -5,10 +5,13 @@ for nothing: in what a reviewer is shown, in ``decide --require-approved``, and 
 """
 from __future__ import annotations
 
+import io
 import json
 import os
+import struct
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +32,7 @@ from core.rounds.ingest import ingest
 from core.signing.admission import sound_status
 from core.signing.dsse import Envelope, Signature
 from core.signing.evidence import EvidenceStore
-from core.signing.export import Export, make_export, read_export, write_folder
+from core.signing.export import Export, make_export, parse_export, read_export, write_folder
 from core.signing.grids import AcceptedGrids, accept_grid
 from core.signing.ledger import Ledger, LedgerEntry, LedgerView
 from core.signing.propose import common_members, lock_holdout, round_members
@@ -438,6 +441,19 @@ def test_no_file_of_an_export_is_read_beyond_its_limit(d: Desk, tmp_path: Path) 
     with (tmp_path / "huge.zip").open("wb") as handle:
         handle.truncate(2**40)
     refused("too_large", 4, lambda: read_export(tmp_path / "huge.zip"))
+
+
+def test_a_zip_whose_entries_share_their_bytes_is_not_unpacked(d: Desk) -> None:
+    """One stored megabyte, named a thousand times by the directory of the zip: a gigabyte to whoever reads entry by entry."""
+    buffer, many = io.BytesIO(), 1000
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(zipfile.ZipInfo("receipt.json"), b"\0" * 1_000_000)
+    data = buffer.getvalue()
+    size, start = struct.unpack("<II", data[-10:-2])        # of the central directory, from the record at the end
+    directory = data[start:start + size] * many
+    end = data[-22:-14] + struct.pack("<HHIIH", many, many, len(directory), start, 0)
+    error = refused("not_an_export", 4, lambda: parse_export(data[:start] + directory + end))
+    assert "without compression" in str(error)
 
 
 def test_a_pipe_or_a_link_to_a_device_is_no_file_of_an_export(d: Desk, tmp_path: Path) -> None:
