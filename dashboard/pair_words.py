@@ -24,7 +24,7 @@ ORDER_TITLES: Final[Mapping[str, str]] = {
     "rank": "rank of admission", "input": "order of the input", "id": "pair id",
 }
 SHORT_REASONS: Final[Mapping[str, str]] = {
-    "invalid_record": "invalid", "unverified": "unverified", "non_positive_margin": "margin", "length_bias": "length", "logp_collapse": "drift",
+    "invalid_record": "invalid", "unverified": "unverified", "non_positive_margin": "margin", "length_bias": "ratio", "logp_collapse": "drift",
     "duplicate": "duplicate",
 }
 """For a narrow column; the pair itself names them in full."""
