@@ -77,7 +77,7 @@ def test_word_differences_are_marked_on_both_sides() -> None:
 def test_all_reasons_of_a_pair_are_named() -> None:
     at = open_page("rejected.py", round=DPO, reason="any-length_bias", order="ratio-high")
     rows = table(at, "pairs")
-    assert rows[0][-1] == "length, drift" and "Also: length bias, chosen log-prob collapsed" in opened(at)
+    assert rows[0][-1] == "ratio, drift" and "Also: length bias, chosen log-prob collapsed" in opened(at)
 
 
 def test_the_column_for_further_reasons_is_hidden_when_none_has_one() -> None:
