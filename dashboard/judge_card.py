@@ -139,8 +139,8 @@ def _check_row(check: Mapping[str, Any], counted: str, figure: list[Span], evide
     distance = [{"k": "break"}, muted(check["distance"]["text"], blocks.SMALL)] if check["distance"] else []
     return blocks.row(
         blocks.cell(text(words.check_title(check["name"])), sort=check["name"]), blocks.cell(check_table.state_badge(check), sort=check["state"]),
-        blocks.cell(text(counted, "keep")), blocks.cell(*figure, tone="nowrap"), blocks.cell(text(check["bound"]["text"], "nowrap"), *distance), tone=tone,
-        detail=judge_view.check_detail(check["name"], evidence),
+        blocks.cell(text(counted, "keep")), blocks.cell(*figure, tone="nowrap"), blocks.cell(text(check["bound"]["text"], "nowrap"), *distance),
+        tone=tone, detail=judge_view.check_detail(check["name"], evidence),
     )
 
 

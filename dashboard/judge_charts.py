@@ -100,7 +100,8 @@ def reliability_diagram(found: Reliability, colours: Palette) -> go.Figure:
     sizes = [_J["marker_least"] + _J["marker_span"] * row.count / most for row in found.rows]
     data: list[Part] = [*_diagonal(colours), {
         "type": "scatter", "name": "bins", "x": [float(row.mean_score) for row in found.rows], "y": [float(row.pass_rate) for row in found.rows],
-        "mode": "lines+markers", "cliponaxis": False, "line": {"color": colours.line, "width": 1}, "marker": {"size": sizes, "color": colours.admitted},
+        "mode": "lines+markers", "cliponaxis": False, "line": {"color": colours.line, "width": 1},
+        "marker": {"size": sizes, "color": colours.admitted},
         "customdata": [_bin_hover(row, found.bins) for row in found.rows], "hovertemplate": "%{customdata}<extra></extra>",
     }]
     title = f"<b>Reliability</b>  n = {words.count(found.n)}, {words.plural(len(found.rows), 'bin')}"
