@@ -38,7 +38,7 @@ from core.signing.ledger import Ledger, LedgerEntry, LedgerView
 from core.signing.propose import common_members, lock_holdout, round_members
 from core.signing.signoff import prepare
 from core.signing.statement import PAYLOAD_TYPE, Statement, build_statement, parse_statement
-from core.signing.status import earlier_decisions, pairs_digest, reference, round_identity, round_status
+from core.signing.status import RoundStatus, earlier_decisions, pairs_digest, reference, round_identity, round_status
 from core.signing.verify import Verification, verify_export
 from core.signing.words import sentences
 
@@ -169,6 +169,24 @@ def test_before_any_decision_a_later_proposal_takes_its_place(tmp_path: Path) ->
     extended = LedgerView(view.origin, (*view.entries, other))
     assert round_status(view, first.statement.round_digest or "").proposal == first
     assert round_status(extended, first.statement.round_digest or "").proposal == other
+
+
+def test_behind_a_first_approval_no_other_proposal_takes_its_place(tmp_path: Path) -> None:
+    """Two approvals are asked for and one is given: a proposal appended by hand would leave it standing under other terms."""
+    c = court(tmp_path)
+    proposed = c.propose()
+    entries = [proposed, c.decide(proposed, c.ben)]
+    view = c.ledger.read()
+    later = proposal(view, c.registry, c.ana.id, grid_digest="0" * 64)
+    entries.append(LedgerEntry(2, seal_document(later, c.ana), later))
+    second = decision(view, c.registry, c.eva.id, proposed)
+    entries.append(LedgerEntry(3, seal_document(second, c.eva), second))
+
+    def status(lines: int) -> RoundStatus:
+        return round_status(LedgerView(view.origin, tuple(entries[:lines])), proposed.statement.round_digest or "", 2, c.registry)
+
+    assert [(status(lines).proposal, status(lines).words) for lines in (2, 3, 4)] == [
+        (proposed, "OPEN (1 of 2 approvals)"), (proposed, "OPEN (1 of 2 approvals)"), (proposed, "APPROVED")]
 
 
 def test_an_agent_and_its_owner_are_one_approval(tmp_path: Path) -> None:
