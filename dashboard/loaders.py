@@ -22,6 +22,7 @@ from core.rounds.manifest import RoundManifest
 from core.rounds.queries import RoundQueries
 from core.rounds.workspace import BrokenRound, Workspace
 from core.settings import SETTINGS
+from core.signing.admission import signed_entries
 from core.signing.grids import AcceptedGrids, required_approvals
 from core.signing.ledger import Ledger, LedgerEntry, LedgerView
 from core.signing.status import RoundStatus, earlier_decisions, round_identity, round_status
@@ -51,11 +52,13 @@ class Desk:
     """What a workspace says besides its rounds, read once a run: registry, accepted grids, ledger.
 
     ``ledger`` is None, and ``fault`` says why, where the ledger cannot be read: pages then show the rounds without a state.
+    ``signed`` holds those of its entries that hold under the registry; states come from it, and without a registry it is empty.
     """
 
     registry: Registry | None
     grids: AcceptedGrids
     ledger: LedgerView | None
+    signed: LedgerView | None
     fault: CountersignError | None
 
 
@@ -64,17 +67,21 @@ def desk(workspace: Workspace) -> Desk:
     registry = Registry.load(workspace.registry_file) if workspace.registry_file.is_file() else None
     grids = AcceptedGrids.of(workspace)
     try:
-        return Desk(registry, grids, _ledger(workspace), None)
+        return Desk(registry, grids, *_ledger(workspace, registry), None)
     except CountersignError as fault:
-        return Desk(registry, grids, None, fault)
+        return Desk(registry, grids, None, None, fault)
 
 
-def _ledger(workspace: Workspace) -> LedgerView:
+def _ledger(workspace: Workspace, registry: Registry | None) -> tuple[LedgerView, LedgerView]:
+    """The ledger, and the entries of it that hold."""
     ledger = Ledger(workspace.ledger_file)
     if not ledger.exists():
-        return LedgerView(None, ())
+        return LedgerView(None, ()), LedgerView(None, ())
     stamp = tuple((path.stat().st_size, path.stat().st_mtime_ns) if path.is_file() else None for path in (ledger.file, ledger.head_file))
-    return _read_ledger(str(workspace.ledger_file), stamp)
+    view = _read_ledger(str(workspace.ledger_file), stamp)
+    if registry is None:
+        return view, LedgerView(view.origin, ())
+    return view, _signed(str(workspace.ledger_file), stamp, registry.digest, view, registry)
 
 
 @st.cache_resource(max_entries=_LIMITS["open_databases"], show_spinner=False)
@@ -82,14 +89,19 @@ def _read_ledger(file: str, stamp: object) -> LedgerView:
     return Ledger(Path(file)).read()
 
 
+@st.cache_resource(max_entries=_LIMITS["open_databases"], show_spinner=False)
+def _signed(file: str, stamp: object, registry_digest: str, _view: LedgerView, _registry: Registry) -> LedgerView:
+    return signed_entries(_view, _registry)
+
+
 def status_of_round(at: Desk, digest: str) -> RoundStatus | None:
     """What the ledger says about a round, under the approvals that its grid asks for; None where the ledger cannot be read."""
-    if at.ledger is None:
+    if at.signed is None:
         return None
-    status = round_status(at.ledger, digest, registry=at.registry)
+    status = round_status(at.signed, digest, registry=at.registry)
     if status.proposal is None:
         return status
-    return round_status(at.ledger, digest, required_approvals(grid_of(at, status)), at.registry)
+    return round_status(at.signed, digest, required_approvals(grid_of(at, status)), at.registry)
 
 
 def grid_of(at: Desk, status: RoundStatus | None) -> Grid:
@@ -144,7 +156,7 @@ def entry(workspace: Workspace, at: Desk, manifest: RoundManifest) -> Entry:
     status = status_of_round(at, manifest.digest)
     grid = grid_of(at, status)
     known = is_quick(source) or is_assessed(workspace, manifest.digest, grid)
-    earlier = earlier_decisions(at.ledger, round_identity(source)) if at.ledger is not None else ()
+    earlier = earlier_decisions(at.signed, round_identity(source)) if at.signed is not None else ()
     document = dict(assessment(workspace, source, grid).document) if known else None
     return Entry(manifest, grid, document, status, earlier, why_stale(at, status, manifest))
 

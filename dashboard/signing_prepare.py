@@ -65,7 +65,7 @@ def warnings(view: View, ledger: LedgerView) -> list[tuple[str, Block]]:
             "warning", "off", [strong("The candidate has no digest.")],
             [f"An approval names the model {view.manifest.candidate.name} without identifying its bytes: nobody can check later that it is the one."],
         )))
-    for position, line in enumerate(signing_words.earlier_lines(earlier_decisions(ledger, round_identity(view.round)))):
+    for position, line in enumerate(signing_words.earlier_lines(earlier_decisions(view.desk.signed or ledger, round_identity(view.round)))):
         found.append((f"earlier-{position}", blocks.notice("stale", "off", line)))
     return found
 

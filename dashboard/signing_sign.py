@@ -32,7 +32,7 @@ def draw(view: View, ledger: LedgerView, prepared: Prepared) -> None:
     with left:
         for key, notice in signing_evidence.lost_notices(view, ledger):
             components.sheet(key, notice)
-        statement(prepared, warnings(prepared.statement, earlier_decisions(ledger, round_identity(view.round))))
+        statement(prepared, warnings(prepared.statement, earlier_decisions(view.desk.signed or ledger, round_identity(view.round))))
     with right, st.container(border=True, key="sign-panel"):
         _sign(view, prepared)
 

@@ -46,6 +46,20 @@ def _refuse(code: str, expected: str, got: str, remedy: str = _AGAIN) -> NoRetur
     raise LedgerError(code, expected=expected, got=got, remedy=remedy)
 
 
+def signed_entries(view: LedgerView, registry: Registry) -> LedgerView:
+    """The entries that hold under the registry (person, role, signature), each with its own index: what may be shown as
+    somebody's word. A line that nobody signed stays in the chain and counts for nothing."""
+    return LedgerView(view.origin, tuple(entry for entry in view.entries if _is_signed(entry, registry)))
+
+
+def _is_signed(entry: LedgerEntry, registry: Registry) -> bool:
+    try:
+        check_entry(entry, registry)
+    except CountersignError:
+        return False
+    return True
+
+
 def status_of(view: LedgerView, round_digest: str, rules: Rules) -> RoundStatus:
     """The state of a round under the approvals that its proposal's grid asks for."""
     status = round_status(view, round_digest, registry=rules.registry)

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from support_desk import CREATED, Desk, desk
+from support_forgery import append_by_hand, unsigned
 from support_rounds import bundle, folder_of, round_of, tables_of
 from support_signing import NOW, Actor, Court, append, court, decision, proposal, registry_of, rules_of, seal_document
 
@@ -30,14 +31,14 @@ from core.grid import default_grid, grid_from_document
 from core.rounds.folder import Round
 from core.rounds.ingest import ingest
 from core.signing.admission import sound_status
-from core.signing.dsse import Envelope, Signature
+from core.signing.dsse import Signature
 from core.signing.evidence import EvidenceStore
 from core.signing.export import Export, make_export, parse_export, read_export, write_folder
 from core.signing.grids import AcceptedGrids, accept_grid
-from core.signing.ledger import Ledger, LedgerEntry, LedgerView
+from core.signing.ledger import LedgerEntry, LedgerView
 from core.signing.propose import common_members, lock_holdout, round_members
 from core.signing.signoff import prepare
-from core.signing.statement import PAYLOAD_TYPE, Statement, build_statement, parse_statement
+from core.signing.statement import Statement, build_statement, parse_statement
 from core.signing.status import RoundStatus, earlier_decisions, pairs_digest, reference, round_identity, round_status
 from core.signing.verify import Verification, verify_export
 from core.signing.words import sentences
@@ -53,23 +54,6 @@ def refused(code: str, exit_code: int, act: Callable[[], Any]) -> CountersignErr
         act()
     assert (caught.value.code, caught.value.exit_code) == (code, exit_code), str(caught.value)
     return caught.value
-
-
-def unsigned(statement: Statement, actor: Actor) -> Envelope:
-    """A statement under somebody's key id with a signature that nobody made."""
-    return Envelope(PAYLOAD_TYPE, statement.payload, Signature(actor.public.keyid, bytes(64)))
-
-
-def append_by_hand(ledger: Ledger, *envelopes: Envelope) -> LedgerView:
-    """Lines and head written into the files, past every rule of admission."""
-    entries = list(ledger.read().entries)
-    for envelope in envelopes:
-        entries.append(LedgerEntry(len(entries), envelope, parse_statement(envelope.payload)))
-    view = LedgerView(str(entries[0].statement.predicate["ledger"]["origin"]), tuple(entries))
-    ledger.file.parent.mkdir(parents=True, exist_ok=True)
-    ledger.file.write_bytes(b"".join(entry.line + b"\n" for entry in entries))
-    ledger.head_file.write_bytes(canonical_bytes(view.head.as_dict()))
-    return view
 
 
 def proposal_of(d: Desk, source: Round, grid: Any = None) -> Statement:
