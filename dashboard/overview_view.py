@@ -150,13 +150,3 @@ def facts_rows(document: Document, manifest: RoundManifest, grid: Grid) -> list[
         ("Engine", [text(f"{document['engine_version']}, code "), blocks.digest(document["code_digest"], "the code digest")]),
         ("Literal gate", [text(f"{words.plural(len(gate['violations']), 'violation')} in {words.count(gate['files'])} files")]),
     ]
-
-
-def grid_differences(grid: Grid, default: Grid) -> Block | None:
-    """Each key whose value differs from the shipped default, or None."""
-    changed = grid.differences(default)
-    if not changed:
-        return None
-    rows = [blocks.row(blocks.cell(blocks.mono(key)), blocks.cell(text(here)), blocks.cell(muted(there))) for key, here, there in changed]
-    return blocks.table("grid", [blocks.column("Key", head=True), blocks.column("This grid"), blocks.column("Default grid")], rows,
-                        label="Keys that differ from the default grid", fit=True)

@@ -5,12 +5,11 @@ from typing import Final
 
 import streamlit as st
 
-from core.grid import default_grid
 from core.settings import SETTINGS
 from core.signing.ledger import LedgerView
 from core.signing.signoff import Prepared
 from core.signing.status import earlier_decisions, lock_words, round_identity
-from dashboard import blocks, components, navigation, session, signing_actions, signing_evidence, signing_rules, signing_words, words
+from dashboard import blocks, components, grid_view, navigation, session, signing_actions, signing_evidence, signing_rules, signing_words, words
 from dashboard.blocks import Block, Span, badge, muted, strong, text
 from dashboard.frame import View
 
@@ -47,7 +46,7 @@ def _matter(view: View, ledger: LedgerView) -> None:
         components.sheet(f"warning-{key}", notice)
     signing_evidence.draw(view, view.person)
     components.section("facts", "What your signature would bind", blocks.facts(facts_rows(view, ledger)))
-    _grid(view, ledger)
+    components.section("grid", "Grid keys that differ", *grid_view.comparison(view))
     components.section("opened", "What you have opened in this session", blocks.line(*opened_groups(session.opened_pages(view.round.digest))))
 
 
@@ -103,23 +102,6 @@ def opened_groups(opened: list[str]) -> list[list[Span]]:
 
 def _verdict(view: View) -> Span:
     return badge("Promote", "ok", "check") if signing_rules.engine_allows(view.computed) else badge("Refuse", "bad", "refuse")
-
-
-def _grid(view: View, ledger: LedgerView) -> None:
-    """Keys that differ from the shipped grid, and from the previous round's."""
-    assert view.status is not None
-    changed = signing_words.grid_table("grid-default", view.grid, default_grid(), "Default grid")
-    content = [changed or blocks.paragraph(muted("Every key has the value of the default grid."))]
-    earlier = signing_rules.previous_grid(ledger, view.desk.grids, view.status, view.manifest.previous_receipt_sha256)
-    if earlier is None:
-        content.append(blocks.paragraph(muted("There is no earlier round in the ledger to compare with.")))
-    elif earlier.grid is None:
-        content.append(blocks.paragraph(f"The previous round, {earlier.round_id}, was proposed under another grid that is not at hand: ",
-                                        blocks.digest(earlier.digest, "the grid digest")))
-    else:
-        moved = signing_words.grid_table("grid-previous", view.grid, earlier.grid, f"Round {earlier.round_id}")
-        content.append(moved or blocks.paragraph(muted(f"Every key has the value that the previous round, {earlier.round_id}, was proposed under.")))
-    components.section("grid", "Grid keys that differ", *content)
 
 
 def _decision(view: View, ledger: LedgerView) -> None:

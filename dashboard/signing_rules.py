@@ -87,7 +87,8 @@ class EarlierGrid:
 
 def previous_grid(ledger: LedgerView, grids: AcceptedGrids, status: RoundStatus, receipt_sha256: str | None) -> EarlierGrid | None:
     """Grid of the previous round: the one whose receipt this round names, else the one proposed last before it; None: no such round."""
-    before = ledger.entries if status.proposal is None else ledger.entries[: status.proposal.index]
+    # by index, not by position: unsigned lines may be left out of the view
+    before = [entry for entry in ledger.entries if status.proposal is None or entry.index < status.proposal.index]
     others = [entry for entry in before if entry.kind != "registration" and entry.statement.round_digest != status.round_digest]
     named = [entry for entry in others if receipt_sha256 is not None and entry.statement.predicate.get("receipt_sha256") == receipt_sha256]
     if not others:

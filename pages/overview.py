@@ -5,10 +5,9 @@ import streamlit as st
 
 from core.gates.assessment import headline
 from core.gates.strength_words import texts_of
-from core.grid import default_grid
 from core.settings import SETTINGS
 from core.signing.status import earlier_decisions, round_identity
-from dashboard import blocks, check_table, components, frame, overview_view, strength_view
+from dashboard import blocks, check_table, components, frame, grid_view, overview_view, strength_view
 
 view = frame.open_round("overview")
 document = view.document
@@ -32,9 +31,7 @@ with left:
         components.section("conditions", "What would have to be true", blocks.bullets(*conditions))
     if document["notes"]:
         components.section("notes", "Notes of the engine", blocks.bullets(*([note["text"]] for note in document["notes"])))
-    changed = overview_view.grid_differences(view.grid, default_grid())
-    if changed:
-        components.section("grid", "Keys that differ from the default grid", changed)
+    components.section("grid", "Grid keys that differ", *grid_view.comparison(view))
     components.section(
         "note", "Proposer's note",
         blocks.prose(view.manifest.note) if view.manifest.note else blocks.paragraph(blocks.muted("The proposer left no note.")),
