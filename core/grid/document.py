@@ -19,7 +19,7 @@ from core.errors import GridError, Where
 from core.settings import SETTINGS
 
 DEFAULT_GRID_PATH: Final = Path(__file__).parent / "default_grid_spec.json"
-EARLIER_GRID_PATHS: Final = (Path(__file__).parent / "default_grid_spec_1.json",)
+EARLIER_GRID_PATHS: Final = tuple(Path(__file__).parent / f"default_grid_spec_{version}.json" for version in ("1", "2"))
 """Default grids of earlier releases: published, so never edited, and still accepted everywhere."""
 DEDUP_KEYS: Final = ("prompt_normalized_sha256", "chosen_structural_skeleton_sha256", "joint_transition_pair_sha256")
 """The structural keys that this code computes, in the order pages show them."""
@@ -34,11 +34,14 @@ EVIDENCE_DECIMAL_KEYS: Final = (
     "evidence_confidence", "wanted_power", "wanted_effect", "sample_max_defect_rate", "sample_confidence", "look_alpha", "ladder_step",
 )
 EVIDENCE_INTEGER_KEYS: Final = ("planned_looks", "max_contaminated_items")
-INTEGER_KEYS: Final = ("structural_dedup_keys", "receipt_decimals", *EVIDENCE_INTEGER_KEYS)
+REPORT_DECIMAL_KEYS: Final = ("pair_pass_reward", "min_reward_margin", "contamination_coverage", "near_duplicate_jaccard", "style_correlation")
+REPORT_INTEGER_KEYS: Final = ("max_pairs_per_task", "contamination_ngram_words", "near_duplicate_shingle_words")
+INTEGER_KEYS: Final = ("structural_dedup_keys", "receipt_decimals", *EVIDENCE_INTEGER_KEYS, *REPORT_INTEGER_KEYS)
 NAME_KEYS: Final = ("outcome_run_reducer",)
 NAMES_KEYS: Final = ("enforced_dedup_keys",)
 _FIRST_KEYS: Final = (*DECIMAL_KEYS, *OPTIONAL_KEYS, "structural_dedup_keys", "receipt_decimals", *NAME_KEYS, *NAMES_KEYS)
-KEYS_BY_SCHEMA: Final = (_FIRST_KEYS, (*_FIRST_KEYS, *EVIDENCE_DECIMAL_KEYS, *EVIDENCE_INTEGER_KEYS))
+_SECOND_KEYS: Final = (*_FIRST_KEYS, *EVIDENCE_DECIMAL_KEYS, *EVIDENCE_INTEGER_KEYS)
+KEYS_BY_SCHEMA: Final = (_FIRST_KEYS, _SECOND_KEYS, (*_SECOND_KEYS, *REPORT_DECIMAL_KEYS, *REPORT_INTEGER_KEYS))
 """The keys of each schema version, from 1 on; exactly these must be present. A key that a later version adds is off for a
 grid of an earlier one."""
 KEYS: Final = KEYS_BY_SCHEMA[-1]

@@ -156,7 +156,7 @@ def test_the_proposers_note_and_what_the_verdict_stands_on(pages: Desk) -> None:
     at = overview("smollm2-dpo-only")
     assert "SmolLM2-135M-Instruct" in said(at, "section-note")
     facts = said(at, "section-facts")
-    assert "no program checked them" in facts and "default, version 2" in facts and "digest not stated" in facts
+    assert "no program checked them" in facts and "default, version 3" in facts and "digest not stated" in facts
     rows = next(block for block in sheets(at)["section-facts"] if block["k"] == "facts")["rows"]
     copied = [span["full"] for row in rows for span in row[1] if span["k"] == "digest"]
     assert pages.workspace.round("smollm2-dpo-only").digest in copied

@@ -18,6 +18,7 @@ from core.grid import DEDUP_KEYS, DEFAULT_GRID_PATH, KEYS, default_grid, grid_fr
 ORACLES = Path(__file__).parents[1] / "fixtures" / "oracles"
 SHIPPED = json.loads(DEFAULT_GRID_PATH.read_text("utf-8"))
 FIRST = json.loads((DEFAULT_GRID_PATH.parent / "default_grid_spec_1.json").read_text("utf-8"))
+SECOND = json.loads((DEFAULT_GRID_PATH.parent / "default_grid_spec_2.json").read_text("utf-8"))
 SCHEMA = json.loads((DEFAULT_GRID_PATH.parent / "grid.schema.json").read_text("utf-8"))
 
 
@@ -159,7 +160,7 @@ def test_the_code_must_compute_as_many_keys_as_the_grid_says() -> None:
 
 
 @pytest.mark.parametrize(("change", "code"), [
-    (lambda document: document.update(grid_schema_version=3), "unknown_grid_schema"),
+    (lambda document: document.update(grid_schema_version=4), "unknown_grid_schema"),
     (lambda document: document.update(grid_schema_version=0), "unknown_grid_schema"),
     (lambda document: document.update(grid_schema_version=1), "unknown_grid_key"),
     (lambda document: document.update(grid_schema_version=True), "unknown_grid_schema"),
@@ -225,11 +226,12 @@ def test_the_schema_file_describes_the_shipped_grid_and_the_same_keys() -> None:
     validator.check_schema(SCHEMA)
     validator.validate(SHIPPED)
     keys = SCHEMA["properties"]["keys"]
-    later = SCHEMA["then"]["properties"]["keys"]["required"]
-    assert {*keys["required"], *later} == set(keys["properties"]) == set(KEYS) and not set(keys["required"]) & set(later)
-    validator.validate(FIRST)
-    assert not validator.is_valid(FIRST | {"grid_schema_version": 2})
-    assert not validator.is_valid(FIRST | {"keys": FIRST["keys"] | {"look_alpha": SHIPPED["keys"]["look_alpha"]}})
+    groups = [keys["required"], *(group["then"]["properties"]["keys"]["required"] for group in SCHEMA["allOf"])]
+    assert sorted(key for group in groups for key in group) == sorted(keys["properties"]) == sorted(KEYS)
+    for document, next_key in ((FIRST, "look_alpha"), (SECOND, "style_correlation")):
+        validator.validate(document)
+        assert not validator.is_valid(document | {"grid_schema_version": document["grid_schema_version"] + 1})
+        assert not validator.is_valid(document | {"keys": document["keys"] | {next_key: SHIPPED["keys"][next_key]}})
     for key, entry in SHIPPED["keys"].items():
         stated = keys["properties"][key]["properties"]
         assert (stated["unit"]["const"], stated["direction"]["const"]) == (entry["unit"], entry["direction"])
@@ -246,11 +248,17 @@ def test_the_schema_file_describes_the_shipped_grid_and_the_same_keys() -> None:
 # several schema versions
 
 
-def test_the_first_released_grid_stays_what_it_was_and_stays_accepted() -> None:
-    # written down when it was published; a published grid is never edited
-    digest = "724602c18a740d04f59db50ef5df89594a9ff1e4d1f29457ab83a67911e2b93d"
-    assert sha256_hex(canonical_bytes(FIRST)) == digest
-    assert set(shipped_grids()) == {digest, default_grid().digest}
+def test_earlier_released_grids_stay_what_they_were_and_stay_accepted() -> None:
+    # written down when they were published; a published grid is never edited
+    first = "724602c18a740d04f59db50ef5df89594a9ff1e4d1f29457ab83a67911e2b93d"
+    second = "6266c730c5c54dd6e201532e7b83638a8ac1f671fee2df8e9b2f45e47a55aee8"
+    assert [sha256_hex(canonical_bytes(document)) for document in (FIRST, SECOND)] == [first, second]
+    assert set(shipped_grids()) == {first, second, default_grid().digest}
+
+
+@pytest.mark.parametrize("earlier", [FIRST, SECOND])
+def test_a_new_default_grid_changes_no_value_that_an_earlier_one_has(earlier: dict[str, Any]) -> None:
+    assert {key: SHIPPED["keys"][key]["value"] for key in earlier["keys"]} == {key: entry["value"] for key, entry in earlier["keys"].items()}
 
 
 def test_a_key_of_a_later_schema_is_off_in_an_earlier_grid() -> None:
