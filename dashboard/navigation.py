@@ -48,6 +48,8 @@ PAGES: Final = (
     PageInfo("ledger", "Ledger", ":material/receipt_long:", "ledger", "ledger.py"),
 )
 BY_KEY: Final[Mapping[str, PageInfo]] = {page.key: page for page in PAGES}
+EVIDENCE: Final = ("overview", "judges", "curation", "rejected", "sample", "holdout")
+"""Keys of the pages that a reviewer reads before signing."""
 
 
 def address(page: str, view: Mapping[str, str]) -> str:

@@ -14,6 +14,7 @@ import streamlit as st
 from core.errors import RegistryError
 from core.persons.registry import Registry
 from core.rounds.workspace import Workspace
+from core.signing.coverage import Opened
 from dashboard import blocks, components, navigation
 from dashboard.server import WORKSPACE_VARIABLE, is_loopback
 
@@ -94,3 +95,10 @@ def opened_pages(digest: str) -> list[str]:
     """Keys of the pages of this round that were opened in this session, in the order of the navigation."""
     opened = st.session_state.get(_OPENED, set())
     return [page.key for page in navigation.PAGES if (digest, page.key) in opened]
+
+
+def opened_evidence(digest: str) -> Opened:
+    """The same as a decision says it: pages of evidence by title, opened and not."""
+    opened = opened_pages(digest)
+    here, left = ([navigation.BY_KEY[page].title for page in navigation.EVIDENCE if (page in opened) is said] for said in (True, False))
+    return Opened(tuple(here), tuple(left))

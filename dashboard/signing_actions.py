@@ -74,7 +74,10 @@ def prepare_clicked(workspace: Workspace, source: Round, computed: Assessment, p
     """Callback: make the statement about exactly this round and assessment, and remember its digest."""
     comment = st.session_state.get(comment_key(source.digest)) or ""
     try:
-        prepared = prepare(workspace, source, computed, person, choice, comment, Registry.load(workspace.registry_file), signing_rules.now())
+        prepared = prepare(
+            workspace, source, computed, person, choice, comment, Registry.load(workspace.registry_file), signing_rules.now(),
+            opened=session.opened_evidence(source.digest),
+        )
     except CountersignError as error:
         remember(source.digest, Memory(error=error))
         return

@@ -13,7 +13,6 @@ from dashboard import blocks, components, grid_view, navigation, session, signin
 from dashboard.blocks import Block, Span, badge, muted, strong, text
 from dashboard.frame import View
 
-_EVIDENCE: Final = ("overview", "judges", "curation", "rejected", "holdout")
 _COLUMNS: Final = SETTINGS["sign_off"]["wide_narrow"]
 
 
@@ -96,7 +95,7 @@ def opened_groups(opened: list[str]) -> list[list[Span]]:
     return [
         [badge("opened", "ok", "check") if page in opened else badge("not opened", "off", "open"), text(" "),
          blocks.link(navigation.BY_KEY[page].title, page)]
-        for page in _EVIDENCE
+        for page in navigation.EVIDENCE
     ]
 
 

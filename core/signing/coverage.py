@@ -2,6 +2,7 @@
 statement was prepared; a verifier cannot and does not compute it again."""
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 from core.gates.assessment import Assessment
@@ -16,11 +17,27 @@ from core.settings import SETTINGS
 COVERAGE_VERSION: Final[int] = SETTINGS["signing"]["coverage_version"]
 
 
-def coverage_of(workspace: Workspace, source: Round, assessment: Assessment, grid: Grid, person: str) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Pages of evidence about the round, by title, that its reviewer had opened in the session that prepared the statement, and
+    those that were not. It says that a page was drawn, not that anybody read it."""
+
+    pages: tuple[str, ...]
+    not_opened: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, list[str]]:
+        """JSON members."""
+        return {"pages": list(self.pages), "not_opened": list(self.not_opened)}
+
+
+def coverage_of(
+    workspace: Workspace, source: Round, assessment: Assessment, grid: Grid, person: str, opened: Opened | None = None,
+) -> dict[str, Any]:
     """The member ``coverage`` of a decision by ``person``, as the workspace stands now. The look that this decision takes is
-    recorded first. Raises what reading the record of looks and the person's labels raises (LedgerError, SamplingError)."""
+    recorded first. ``opened``: None where no dashboard session prepared it. Raises what reading the record of looks and the
+    person's labels raises (LedgerError, SamplingError)."""
     record_look(workspace, source, grid, assessment.document)
     return {
         "version": COVERAGE_VERSION, "exposure": exposure_of(workspace, source, grid).as_dict(),
-        "sampling": sampling_coverage(workspace, source, assessment, person), "opened": None,
+        "sampling": sampling_coverage(workspace, source, assessment, person), "opened": None if opened is None else opened.as_dict(),
     }

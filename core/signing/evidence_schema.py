@@ -29,7 +29,7 @@ _SAYING: Final = schema.text(empty=True)
 _REASON: Final = schema.nullable(_TEXT)
 _NUMBER: Final = schema.nullable(schema.number)
 _COUNT: Final = schema.nullable(schema.integer)
-_NULL: Final = schema.constant(None)
+_PAGES: Final = schema.listed(schema.text(limit=SETTINGS["text"]["id_characters"]))
 _FIGURE: Final = schema.record({"value": _NUMBER, "undefined": _REASON})
 _RATIO: Final = schema.record({"numerator": whole, "denominator": whole, "value": _NUMBER, "undefined": _REASON})
 _INTERVAL: Final = schema.record({"lower": _NUMBER, "upper": _NUMBER, "confidence": _NUMBER, "method": _TEXT, "undefined": _REASON})
@@ -93,5 +93,5 @@ _SAMPLING: Final = schema.record({
 })
 COVERAGE_SCHEMA: Final = schema.record({
     "version": schema.constant(SETTINGS["signing"]["coverage_version"]), "exposure": _EXPOSURE, "sampling": schema.nullable(_SAMPLING),
-    "opened": _NULL,
+    "opened": schema.nullable(schema.record({"pages": _PAGES, "not_opened": _PAGES})),
 })

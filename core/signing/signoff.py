@@ -31,7 +31,7 @@ from core.rounds.manifest import is_digest
 from core.rounds.workspace import Workspace
 from core.settings import SETTINGS
 from core.signing.admission import Rules, admit, check_independent, check_open, check_proposed, check_statement, check_undecided, status_of
-from core.signing.coverage import coverage_of
+from core.signing.coverage import Opened, coverage_of
 from core.signing.dsse import Envelope, Signer, seal
 from core.signing.evidence import Evidence, EvidenceStore, check_evidence, named_evidence
 from core.signing.grids import AcceptedGrids
@@ -155,12 +155,12 @@ def _predicate(assessment: Assessment, decision: Decision, proposal: LedgerEntry
 
 def prepare(
     workspace: Workspace, source: Round, assessment: Assessment, reviewer_id: str, choice: Choice, comment: str, registry: Registry, now: datetime,
-    nonce: str | None = None,
+    nonce: str | None = None, opened: Opened | None = None,
 ) -> Prepared:
     """Step one: check everything, make the statement, store it under its digest.
 
-    ``nonce``: hex; random when None. Raises IdentityError (own round, not enrolled, ...), EngineRefusal for an approval of
-    what the engine refuses, LedgerError (not proposed, closed, decided already), GridNotAccepted, DigestMismatch."""
+    ``nonce``: hex; random when None. ``opened``: what the reviewer's session had opened, where there is one. Raises
+    IdentityError (own round, not enrolled, ...), EngineRefusal for an approval of what the engine refuses, LedgerError (not proposed, closed, decided already), GridNotAccepted, DigestMismatch."""
     rules, view = Rules(registry, AcceptedGrids.of(workspace), now), Ledger(workspace.ledger_file).read()
     person = _reviewer(source, reviewer_id, view, rules)
     status = status_of(view, source.digest, rules)
@@ -175,7 +175,7 @@ def prepare(
     decision = _engine_decision(assessment, person, choice, registry)
     statement = build_statement("decision", {
         **common_members(view, registry, now, nonce), **round_members(source, grid), **_predicate(assessment, decision, proposal, view),
-        "coverage": coverage_of(workspace, source, assessment, grid, person.id), "decision": choice, "reviewer": person.id,
+        "coverage": coverage_of(workspace, source, assessment, grid, person.id, opened), "decision": choice, "reviewer": person.id,
         "identified_by": "registered_key", "comment": check_comment(comment),
     })
     check_statement(view, statement, rules)

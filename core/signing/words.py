@@ -51,10 +51,11 @@ def _decision(predicate: Mapping[str, Any]) -> list[str]:
 def evidence_sentences(predicate: Mapping[str, Any]) -> list[str]:
     """What a decision says about the strength of its evidence, about earlier looks at the holdout and about the reviewer's sample.
     A decision of version 1 says nothing of these."""
-    exposure, sampling = predicate["coverage"].get("exposure"), predicate["coverage"].get("sampling")
+    coverage = predicate["coverage"]
+    exposure, sampling, opened = (coverage.get(name) for name in ("exposure", "sampling", "opened"))
     return [
         *strength_sentences(predicate["strength"]), *(() if exposure is None else exposure_sentences(predicate["strength"], exposure)),
-        *(() if sampling is None else (sampling_sentence(sampling),)),
+        *(() if sampling is None else (sampling_sentence(sampling),)), *(() if opened is None else (opened_sentence(opened),)),
     ]
 
 
@@ -68,6 +69,13 @@ def exposure_sentences(strength: Mapping[str, Any], exposure: Mapping[str, Any])
     return [*lines, f"The gain's {tested['test']} {p.text(share)} is {within} the {decimal_text(share)} that this look may use."]
 
 
+def opened_sentence(opened: Mapping[str, Any]) -> str:
+    """Which pages of evidence stood on the reviewer's screen before the statement was prepared."""
+    left = opened["not_opened"]
+    rest = f"; not opened: {', '.join(left)}" if left else ", which is every page of evidence"
+    return f"Before preparing this, the reviewer had opened {', '.join(opened['pages']) or 'no page of evidence'}{rest}."
+
+
 def sampling_sentence(sampling: Mapping[str, Any]) -> str:
     """What the reviewer judged of the admitted pairs, and what that proves."""
     if sampling["bound"] is None:
@@ -77,8 +85,19 @@ def sampling_sentence(sampling: Mapping[str, Any]) -> str:
     return (
         f"The reviewer judged {sampling['judged']:,} of the {sampling['population']:,} admitted pairs blind{ended}: {defects:,} "
         f"defect{'' if defects == 1 else 's'}, so at most {bound:,} of them are defects with {percent_text(parse_decimal(sampling['confidence']))} "
-        f"confidence; {sampling['disagreements']['count']:,} disagree with the verifier."
+        f"confidence. Reviewer and engine disagree on {_pairs(sampling['disagreements']['count'])}; kappa of reviewer and verifier "
+        f"{_kappa(sampling['kappa'])}."
     )
+
+
+def _pairs(count: int) -> str:
+    return f"{count:,} pair{'' if count == 1 else 's'}"
+
+
+def _kappa(kappa: Mapping[str, Any]) -> str:
+    if kappa["undefined"] is not None:
+        return f"undefined ({kappa['undefined']})"
+    return decimal_text(Fraction(int(kappa["numerator"]), int(kappa["denominator"])))
 
 
 def sentences(statement: Statement) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from core.signing.statement import PAYLOAD_TYPE
 from dashboard import loaders, session, signing_actions, signing_rules
 
 VERIFIER = "worker-verifier-02"
+EVIDENCE = ("Overview", "Judges", "Curation", "Rejected pairs", "Sample", "Holdout")
 
 
 @pytest.fixture(scope="module")
@@ -132,10 +133,17 @@ def test_earlier_looks_are_counted_where_they_are_signed(room: Room, source: Rou
 
 def test_what_was_opened_is_shown(room: Room, source: Round) -> None:
     at = room.open(source, VERIFIER)
-    assert read(at, "section-opened").count("not opened") == 5
-    at.session_state["opened_pages"] = {(source.digest, "overview")}
+    shown = read(at, "section-opened")
+    # every page of evidence, in the order of the work
+    assert [shown.index(title) for title in EVIDENCE] == sorted(shown.index(title) for title in EVIDENCE) and shown.count("not opened") == 6
+    at.session_state["opened_pages"] = {(source.digest, "overview"), (source.digest, "sample"), (source.digest, "ledger"), ("00" * 32, "judges")}
     at.run()
     assert read(at, "section-opened").count("not opened") == 4
+    opened = open_prepared(room.desk.workspace, str(prepared_digest(prepare(at), source))).statement.predicate["coverage"]["opened"]
+    # the sign-off page itself and the ledger are no evidence, and another round's page is not this one's
+    assert opened == {"pages": ["Overview", "Sample"], "not_opened": ["Judges", "Curation", "Rejected pairs", "Holdout"]}
+    said = "the reviewer had opened Overview, Sample; not opened: Judges, Curation, Rejected pairs, Holdout."
+    assert said in read(at)
 
 
 def test_an_address_names_nobody(room: Room, source: Round) -> None:

@@ -10,16 +10,17 @@ from typing import Any
 
 import pytest
 from support_desk import Desk, desk
-from support_signing import NOW, append, as_version_1, rules_of
+from support_signing import COVERAGE, NOW, append, as_version_1, rules_of
 
 from core.canonical import canonical_bytes
-from core.errors import CountersignError
+from core.errors import CountersignError, ReceiptError
 from core.gates.assessment import assess
 from core.gates.exposure_file import EXPOSURE_FILE, read_looks
 from core.grid import default_grid, shipped_grids
 from core.rounds.folder import Round
 from core.sampling import Review
 from core.sampling.draw import Population
+from core.signing.coverage import Opened
 from core.signing.evidence import EvidenceStore
 from core.signing.export import Export, make_export
 from core.signing.grids import AcceptedGrids
@@ -27,7 +28,7 @@ from core.signing.lost_looks import lost_looks
 from core.signing.signoff import prepare
 from core.signing.statement import Statement, build_statement
 from core.signing.verify import Verification, verify_export
-from core.signing.words import evidence_sentences, exposure_sentences, warnings
+from core.signing.words import evidence_sentences, exposure_sentences, sampling_sentence, warnings
 
 FIRST_GRID = next(grid for grid in shipped_grids().values() if grid.schema_version == 1)
 
@@ -219,10 +220,50 @@ def test_what_the_reviewer_sampled_is_in_the_statement(tmp_path: Path) -> None:
     assert (sampling["seed"], sampling["judged"], sampling["population"]) == (sample.start.seed, 2, 2)
     line = next(line for line in prepared.sentences if line.startswith("The reviewer judged"))
     assert line.startswith("The reviewer judged 2 of the 2 admitted pairs blind")
+    # the first answer was preferred both times: as often a defect as the chosen answer stood second
+    worse = sum(sample.first(pair_id) == "rejected" for pair_id in sample.order)
+    said = {0: "disagree on 0 pairs", 1: "disagree on 1 pair;", 2: "disagree on 2 pairs"}[worse]
+    assert said in line and "verifier" not in line.split(said)[0]
     # the colleague sampled nothing
     other = d.round("other", reviewer_id=...)
     d.propose(other)
     assert d.prepare(other, d.ben).statement.predicate["coverage"]["sampling"]["state"] == "not_started"
+
+
+def test_the_sentence_on_a_sample_keeps_engine_and_verifier_apart() -> None:
+    """Two defects disagree with the engine's choice; kappa is against the verifier, -3/4 or undefined with its reason."""
+    sampling = COVERAGE["sampling"] | {"defects": 2, "disagreements": {"count": 2, "pair_ids": ["p1", "p2"], "left_out": 0}}
+    said = sampling_sentence(sampling)
+    assert said.endswith("Reviewer and engine disagree on 2 pairs; kappa of reviewer and verifier −0.75.")
+    kappa = {"numerator": 0, "denominator": 0, "value": None, "undefined": "one class"}
+    assert sampling_sentence(sampling | {"kappa": kappa}).endswith("kappa of reviewer and verifier undefined (one class).")
+
+
+def test_what_was_opened_is_kept_as_seen(tmp_path: Path) -> None:
+    d = desk(tmp_path)
+    source = d.round()
+    d.propose(source)
+    for opened, said in (
+        (Opened(("Overview", "Holdout"), ("Sample",)), "the reviewer had opened Overview, Holdout; not opened: Sample."),
+        (Opened(("Overview",), ()), "the reviewer had opened Overview, which is every page of evidence."),
+        (Opened((), ("Overview",)), "the reviewer had opened no page of evidence; not opened: Overview."),
+    ):
+        prepared = d.prepare(source, opened=opened)
+        assert prepared.statement.predicate["coverage"]["opened"] == opened.as_dict()
+        assert [line for line in prepared.sentences if line.endswith(said)]
+    assert not [line for line in d.prepare(source).sentences if "had opened" in line]      # the command line has no such session
+
+
+@pytest.mark.parametrize("value", [
+    [], {"pages": []}, {"pages": [], "not_opened": [""]}, {"pages": [], "not_opened": [], "x": 1}, {"pages": ["x" * 1000], "not_opened": []},
+])
+def test_another_form_of_what_was_opened_is_refused(tmp_path: Path, value: Any) -> None:
+    d = desk(tmp_path)
+    source = d.round()
+    d.propose(source)
+    statement = d.prepare(source).statement
+    with pytest.raises(ReceiptError):
+        with_member("coverage", ("opened",), value)(statement)
 
 
 def test_a_budget_that_is_spent_is_a_warning(tmp_path: Path) -> None:
