@@ -5,8 +5,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 HERE = Path(__file__).parent
@@ -17,3 +19,11 @@ if str(HERE) not in sys.path:
 settings.register_profile("repeatable", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("search", deadline=None, max_examples=2000, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("repeatable")
+
+
+@pytest.fixture(autouse=True)
+def _own_main_module() -> Iterator[None]:
+    """AppTest leaves the page's script as ``__main__``; a process that a later test spawns would run it again."""
+    before = sys.modules["__main__"]
+    yield
+    sys.modules["__main__"] = before
