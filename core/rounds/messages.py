@@ -37,7 +37,8 @@ def _flattened(message: Message) -> str:
     return f"{message['role']}\n{message.get('content') or ''}\n{tail}"
 
 
-def _checked(value: list[Any], field: str) -> list[Message]:
+def checked_messages(value: list[Any], field: str) -> list[Message]:
+    """A list as chat messages: each has a role, and content or tool calls. Raises CellFault naming the place under ``field``."""
     for position, message in enumerate(value):
         place = f"{field}[{position}]"
         if not isinstance(message, dict):
@@ -93,7 +94,7 @@ def _given(row: Mapping[str, Any], field: str) -> str | list[Message]:
         remedy = "; a prompt is never guessed from a common prefix" if field == "prompt" else ""
         raise CellFault(field, "missing_field", f"text, or a list of messages{remedy}", "null" if field in row else "nothing")
     if isinstance(value, list):
-        return _checked(value, field)
+        return checked_messages(value, field)
     if isinstance(value, str):
         return value
     raise CellFault(field, "wrong_type", "text, or a list of messages", described(value))
