@@ -160,7 +160,8 @@ def prepare(
     """Step one: check everything, make the statement, store it under its digest.
 
     ``nonce``: hex; random when None. ``opened``: what the reviewer's session had opened, where there is one. Raises
-    IdentityError (own round, not enrolled, ...), EngineRefusal for an approval of what the engine refuses, LedgerError (not proposed, closed, decided already), GridNotAccepted, DigestMismatch."""
+    IdentityError (own round, not enrolled, ...), EngineRefusal for an approval of what the engine refuses, LedgerError (not
+    proposed, closed, decided already), GridNotAccepted, DigestMismatch."""
     rules, view = Rules(registry, AcceptedGrids.of(workspace), now), Ledger(workspace.ledger_file).read()
     person = _reviewer(source, reviewer_id, view, rules)
     status = status_of(view, source.digest, rules)
