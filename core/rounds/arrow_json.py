@@ -6,6 +6,7 @@ map) is refused by name rather than turned into something near it.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -14,12 +15,14 @@ from core.errors import RoundError, Where
 from core.rounds.columns import MAX_SAFE_INTEGER, CellFault
 from core.rounds.strict import described
 
-_ARGUMENTS: Final = "arguments"
+_STRUCTURES: Final = ("arguments",)
+_WORDS: Final = {"arguments": "tool-call arguments", "parameters": "the parameters of a tool"}
 
 
-def refuse_unkeepable(field: pa.Field, file: str) -> None:
-    """Refuse a column whose values JSON cannot say exactly, and tool-call arguments as a struct (their nulls are invented)."""
-    problem = _problem(field.type, field.name)
+def refuse_unkeepable(field: pa.Field, file: str, *, structures: Sequence[str] = _STRUCTURES) -> None:
+    """Refuse a column whose values JSON cannot say exactly, and a struct under one of the names ``structures``, such as tool-call
+    arguments: its nulls are invented."""
+    problem = _problem(field.type, field.name, structures)
     if problem is not None:
         code, got, remedy = problem
         raise RoundError(
@@ -27,19 +30,19 @@ def refuse_unkeepable(field: pa.Field, file: str) -> None:
         )
 
 
-def _problem(kind: pa.DataType, name: str) -> tuple[str, str, str] | None:
+def _problem(kind: pa.DataType, name: str, structures: Sequence[str]) -> tuple[str, str, str] | None:
     types = pa.types
     if types.is_dictionary(kind):
-        return _problem(kind.value_type, name)
+        return _problem(kind.value_type, name, structures)
     if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
-        return _problem(kind.value_type, name)
+        return _problem(kind.value_type, name, structures)
     if types.is_struct(kind):
-        if name == _ARGUMENTS:
+        if name in structures:
             return (
-                "struct_arguments", "tool-call arguments as a struct, which takes its nulls from other rows",
-                "write arguments as a JSON string, or hand the table over as JSONL",
+                f"struct_{name}", f"{_WORDS[name]} as a struct, which takes its nulls from other rows",
+                f"write {name} as a JSON string, or hand the table over as JSONL",
             )
-        return next((found for child in kind if (found := _problem(child.type, child.name)) is not None), None)
+        return next((found for child in kind if (found := _problem(child.type, child.name, structures)) is not None), None)
     plain = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
     if plain or types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind) or types.is_null(kind):
         return None

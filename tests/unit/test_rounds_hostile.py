@@ -153,7 +153,7 @@ def test_records_that_differ_in_a_column_nobody_knows_conflict(tmp_path: Path) -
 # names and places
 
 
-@pytest.mark.parametrize(("name", "hint"), [("pairs.jsonl.gz", "pairs.jsonl"), ("pairs.csv", "pairs.jsonl"), ("pair.jsonl", "pairs.jsonl")])
+@pytest.mark.parametrize(("name", "hint"), [("pairs.jsonl.bz2", "pairs.jsonl"), ("pairs.csv", "pairs.jsonl"), ("pair.jsonl", "pairs.jsonl")])
 def test_a_form_that_is_not_read_is_named_with_the_ones_that_are(tmp_path: Path, name: str, hint: str) -> None:
     folder = folder_of(tmp_path / "input", {})
     (folder / name).write_bytes(b"x")

@@ -11,7 +11,8 @@ from typing import Final
 
 from core.rounds.columns import Column, TypedBatch
 from core.rounds.notes import Note
-from core.rounds.readers import json_list, jsonl, parquet
+from core.rounds.readers import columnar, json_list, jsonl
+from core.rounds.readers.packed import name_parts
 from core.rounds.typing_rows import RawRow
 
 Typed = Callable[[Path, str, Sequence[Column], list[Note]], Iterator[TypedBatch]]
@@ -29,5 +30,11 @@ class TableReader:
 READERS: Final[Mapping[str, TableReader]] = {
     ".jsonl": TableReader(jsonl.typed, jsonl.items),
     ".json": TableReader(json_list.typed, json_list.items),
-    ".parquet": TableReader(parquet.typed, parquet.items),
+    **dict.fromkeys(columnar.SUFFIXES, TableReader(columnar.typed, columnar.items)),
 }
+"""By suffix; each may be packed (``pairs.jsonl.gz``), see :func:`reader_of`."""
+
+
+def reader_of(name: str) -> TableReader | None:
+    """The reader of a file with this name, or None."""
+    return READERS.get(name_parts(name).suffix)

@@ -13,8 +13,8 @@ from core.canonical import decode_utf8, parse_json
 from core.errors import RoundError, Where
 from core.rounds.columns import CellFault, Column, TypedBatch
 from core.rounds.notes import Note
+from core.rounds.readers.packed import read_whole
 from core.rounds.typing_rows import RawRow, type_rows
-from core.settings import SETTINGS
 
 _SPACE: Final = " \t\r\n"
 # tells where an element ends without making anything of its numbers: they are read strictly afterwards
@@ -33,14 +33,7 @@ def items(path: Path, file: str, notes: list[Note]) -> list[RawRow]:
 
 def read_bytes(path: Path, file: str) -> bytes:
     """A whole document, refused beyond the size limit before it is read."""
-    limit = SETTINGS["json"]["max_bytes"]
-    size = path.stat().st_size
-    if size > limit:
-        raise RoundError(
-            "too_large", expected=f"at most {limit} bytes in one JSON document", got=f"{size} bytes", remedy="use JSONL or Parquet tables",
-            where=Where(file),
-        )
-    return path.read_bytes()
+    return read_whole(path, file)
 
 
 def read_text(path: Path, file: str) -> str:

@@ -13,6 +13,7 @@ from core.canonical import parse_json
 from core.errors import RoundError, Where
 from core.rounds.columns import CellFault, Column, TypedBatch
 from core.rounds.notes import Note
+from core.rounds.readers.packed import opened
 from core.rounds.typing_rows import RawRow, type_rows
 from core.settings import SETTINGS
 
@@ -34,7 +35,7 @@ def items(path: Path, file: str, notes: list[Note]) -> list[RawRow]:
 
 def raw_rows(path: Path, file: str, notes: list[Note], *, integers_only: bool = False) -> Iterator[RawRow]:
     """Each line as a row; a line that is no JSON carries its fault instead of a value."""
-    with path.open("rb") as handle:
+    with opened(path, file) as handle:
         for line, data, last in _lines(handle, file, notes):
             text = data.decode("utf-8", "replace")
             yield RawRow(line, _parsed(data, text, Where(file, line), integers_only=integers_only, last=last), text)

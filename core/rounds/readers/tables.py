@@ -9,15 +9,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from core.canonical import parse_json
 from core.errors import RoundError, Where
 from core.rounds.columns import PART_COLUMNS, RowFault, TypedBatch
 from core.rounds.folder import ROUND_FILE
 from core.rounds.manifest import RoundManifest
 from core.rounds.notes import Note
-from core.rounds.readers import READERS, json_list
+from core.rounds.readers import READERS, TableReader, json_list, reader_of
+from core.rounds.readers.columnar import known_rows
+from core.rounds.readers.packed import name_parts
 from core.rounds.source import RoundSource, check_person, holdout_items, without_faults
 from core.rounds.strict import nearest
 from core.schemas import ALL_PARTS
@@ -36,7 +36,7 @@ def read_folder(folder: Path, *, round_id: str | None, created_at: str | None, n
             remedy="state holdout_lock.sha256; a round with a holdout cannot do without", where=Where(ROUND_FILE, field="holdout_lock"),
         )
     tables = {part: partial(_typed, folder / files[part], files[part], part, notes) for part in PART_COLUMNS if part in files}
-    rows = {part: _known_rows(folder / files[part]) for part in tables}
+    rows = {part: known_rows(folder / files[part]) for part in tables}
 
     def place(part: str, key: str, line: int) -> Where:
         return Where(files[part], line)
@@ -67,7 +67,7 @@ def _part_files(folder: Path) -> dict[str, str]:
     for path in sorted(folder.iterdir()):
         if path.name == ROUND_FILE:
             continue
-        part, reader = path.stem, READERS.get(path.suffix)
+        part, reader = name_parts(path.name).stem, reader_of(path.name)
         if part not in ALL_PARTS or reader is None or not path.is_file():
             _refuse_file(path)
         if part in found:
@@ -83,10 +83,11 @@ def _part_files(folder: Path) -> dict[str, str]:
 
 def _refuse_file(path: Path) -> None:
     name = path.name.encode("utf-8", "replace").decode("utf-8")
-    near = nearest(path.stem, ALL_PARTS)
-    known = path.stem in ALL_PARTS
+    stem = name_parts(path.name).stem
+    near = nearest(stem, ALL_PARTS)
+    known = stem in ALL_PARTS
     names = " or ".join(f"{near}{suffix}" for suffix in READERS)
-    remedy = f"write it as {', '.join(f'{path.stem}{suffix}' for suffix in READERS)}" if known else (
+    remedy = f"write it as {', '.join(f'{stem}{suffix}' for suffix in READERS)}" if known else (
         f"did you mean {names}? Otherwise take it out of the folder" if near else "take it out of the folder"
     )
     raise RoundError(
@@ -95,8 +96,15 @@ def _refuse_file(path: Path) -> None:
     )
 
 
+def _reader(file: str) -> TableReader:
+    reader = reader_of(file)
+    if reader is None:
+        raise AssertionError("files of other forms were refused before")
+    return reader
+
+
 def _typed(path: Path, file: str, part: str, notes: list[Note]) -> Iterator[TypedBatch]:
-    batches = READERS[path.suffix].typed(path, file, PART_COLUMNS[part], notes)
+    batches = _reader(file).typed(path, file, PART_COLUMNS[part], notes)
     if part == "pairs":
         return batches
 
@@ -106,17 +114,8 @@ def _typed(path: Path, file: str, part: str, notes: list[Note]) -> Iterator[Type
     return without_faults(batches, place)
 
 
-def _known_rows(path: Path) -> int | None:
-    if path.suffix != ".parquet":
-        return None
-    try:
-        return int(pq.read_metadata(path).num_rows)
-    except (OSError, ValueError):
-        return None
-
-
 def _holdout(path: Path, file: str, notes: list[Note]) -> list[dict[str, Any]]:
     def place(line: int) -> tuple[Where, str]:
         return Where(file, line), ""
 
-    return holdout_items(READERS[path.suffix].items(path, file, notes), place)
+    return holdout_items(_reader(file).items(path, file, notes), place)

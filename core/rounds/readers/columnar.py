@@ -1,0 +1,165 @@
+"""Parquet and Arrow tables, read in batches whose size follows the size of the rows, so that memory stays bounded.
+
+``.arrow`` and ``.feather`` are Arrow IPC, as a file or as a stream. What an Arrow file says is validated in full before it is used
+(an offset that lies would be read out of memory). The "line" of a row is its number in the file, counted from 1.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from core.errors import RoundError, Where
+from core.rounds.arrow_json import json_value, refuse_unkeepable
+from core.rounds.columns import CellFault, Column, TypedBatch
+from core.rounds.folder import bounded_rows
+from core.rounds.notes import Note
+from core.rounds.readers.packed import name_parts, seekable, too_much, unpacked_limit
+from core.rounds.typing_arrow import is_list, type_batches
+from core.rounds.typing_rows import RawRow
+from core.settings import SETTINGS
+
+_PARQUET: Final = ".parquet"
+ARROW_SUFFIXES: Final = (".arrow", ".feather")
+SUFFIXES: Final = (_PARQUET, *ARROW_SUFFIXES)
+_FILE_MAGIC: Final = b"ARROW1"
+_ROWS: Final[int] = SETTINGS["storage"]["batch_rows"]
+_BYTES: Final[int] = SETTINGS["storage"]["batch_bytes"]
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """An opened table: its schema, its rows as batches, and how many there are in all (None where only the end tells)."""
+
+    schema: pa.Schema
+    batches: Iterator[pa.RecordBatch]
+    rows: int | None
+
+
+def typed(path: Path, file: str, columns: Sequence[Column], notes: list[Note]) -> Iterator[TypedBatch]:
+    """Typed batches of a Parquet or Arrow table."""
+    with opened_table(path, file) as table:
+        yield from type_batches(file, columns, table.schema, table.batches)
+
+
+def items(path: Path, file: str, notes: list[Note]) -> list[RawRow]:
+    """The holdout items of a table, one a row: every column is a key, a null is null. Numbers must be integers."""
+    with opened_table(path, file) as table:
+        for field in table.schema:
+            _check_item_column(field, file)
+        try:
+            rows = [row for batch in table.batches for row in batch.to_pylist()]
+        except UnicodeDecodeError as problem:
+            raise RoundError("invalid_utf8", expected="UTF-8 text", got="other bytes", remedy="write the file again", where=Where(file)) from problem
+    return [RawRow(line, _item(row), "") for line, row in enumerate(rows, start=1)]
+
+
+def _item(row: dict[str, object]) -> object:
+    try:
+        return json_value(row)
+    except CellFault as fault:
+        return CellFault(fault.field.removeprefix("."), fault.code, fault.expected, fault.got)
+
+
+def _check_item_column(field: pa.Field, file: str) -> None:
+    refuse_unkeepable(field, file)
+    kind = field.type
+    while is_list(kind):
+        kind = kind.value_type
+    if pa.types.is_floating(kind) or pa.types.is_struct(kind):
+        raise RoundError(
+            "ambiguous_number" if pa.types.is_floating(kind) else "unkeepable_column", expected="text, integers or flags in a holdout",
+            got=f"the type {field.type}", remedy="hand the holdout over as holdout.json, exactly as it was locked",
+            where=Where(file, field=field.name),
+        )
+
+
+@contextmanager
+def opened_table(path: Path, file: str) -> Iterator[Batches]:
+    """A Parquet or Arrow file by its name, packed or not. Raises RoundError: ``not_parquet``, ``not_arrow``, and those of
+    ``core.rounds.readers.packed``."""
+    with ExitStack() as stack:
+        source = stack.enter_context(seekable(path, file))
+        if name_parts(path.name).suffix == _PARQUET:
+            yield _parquet(stack, source, path, file)
+        else:
+            yield _arrow(stack, source, file)
+
+
+def known_rows(path: Path) -> int | None:
+    """The rows of a Parquet file as its footer says, or None where that is not known before the end."""
+    if name_parts(path.name)[1:] != (_PARQUET, ""):
+        return None
+    try:
+        return int(pq.read_metadata(path).num_rows)
+    except (OSError, ValueError):
+        return None
+
+
+def _broken(code: str, name: str, file: str) -> RoundError:
+    return RoundError(
+        code, expected=f"a complete {name} file", got=f"a file that cannot be read as {name}", remedy="check that the file is whole",
+        where=Where(file),
+    )
+
+
+def _parquet(stack: ExitStack, source: Path | IO[bytes], path: Path, file: str) -> Batches:
+    def broken() -> RoundError:
+        return _broken("not_parquet", "Parquet", file)
+
+    try:
+        table = stack.enter_context(pq.ParquetFile(source, pre_buffer=False))
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as problem:
+        raise broken() from problem
+    metadata = table.metadata
+    limit = unpacked_limit(path.stat().st_size)
+    if sum(metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups)) > limit:
+        raise too_much(file, limit)
+    batches = table.iter_batches(batch_size=bounded_rows(metadata, _ROWS))
+    return Batches(table.schema_arrow, _guarded(batches, broken), int(metadata.num_rows))
+
+
+def _arrow(stack: ExitStack, source: Path | IO[bytes], file: str) -> Batches:
+    def broken() -> RoundError:
+        return _broken("not_arrow", "Arrow IPC", file)
+
+    try:
+        handle = stack.enter_context(pa.OSFile(str(source)) if isinstance(source, Path) else pa.PythonFile(source, mode="r"))
+        magic = handle.read(len(_FILE_MAGIC))
+        handle.seek(0)
+        if magic == _FILE_MAGIC:
+            table = stack.enter_context(pa.ipc.open_file(handle))
+            batches = (table.get_batch(number) for number in range(table.num_record_batches))
+        else:
+            table = batches = stack.enter_context(pa.ipc.open_stream(handle))
+    except (pa.ArrowException, OSError) as problem:
+        raise broken() from problem
+    return Batches(table.schema, _slices(_guarded(iter(batches), broken), broken), None)
+
+
+def _guarded(batches: Iterator[pa.RecordBatch], broken: Any) -> Iterator[pa.RecordBatch]:
+    while True:
+        try:
+            batch = next(batches, None)
+        except (pa.ArrowException, OSError) as problem:
+            raise broken() from problem
+        if batch is None:
+            return
+        yield batch
+
+
+def _slices(batches: Iterator[pa.RecordBatch], broken: Any) -> Iterator[pa.RecordBatch]:
+    """The batches of an Arrow file, validated and cut to the size that others have: a writer may put all rows into one."""
+    for batch in batches:
+        try:
+            batch.validate(full=True)
+        except pa.ArrowException as problem:
+            raise broken() from problem
+        rows = max(1, min(_ROWS, _BYTES * batch.num_rows // max(1, batch.nbytes)))
+        for start in range(0, batch.num_rows, rows):
+            yield batch.slice(start, rows)

@@ -1,0 +1,95 @@
+"""The one registry of foreign formats, and how a file's format is told from its rows.
+
+A new format is a module with a ``Format`` (or several), and its line here. Detection only ever names: it refuses where no format or
+more than one fits, because the wrong one would change text.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from core.errors import RoundError, Where
+from core.rounds.readers.containers import first_values
+from core.rounds.readers.format import Format, Option
+from core.rounds.strict import described, nearest, unknown_remedy
+from core.settings import SETTINGS
+
+AUTO: Final = "auto"
+"""Stands for: tell the format from the file, and say why."""
+_CHARACTERS: Final[int] = SETTINGS["formats"]["option_characters"]
+_ANY_NAME: Final = ".NAME"
+"""The end of an option that stands for a family: ``column.NAME`` is ``column.pair_id``, ``column.task_id``, ..."""
+
+_ALL: Final[tuple[Format, ...]] = ()
+
+
+def _registry(formats: Iterable[Format]) -> Mapping[str, Format]:
+    found: dict[str, Format] = {}
+    for item in formats:
+        if item.name in found or item.name == AUTO:
+            raise AssertionError(f"two formats are named {item.name!r}")
+        found[item.name] = item
+    return found
+
+
+FORMATS: Final[Mapping[str, Format]] = _registry(_ALL)
+"""Name -> format, in the order in which they are listed."""
+
+
+def format_named(name: str, where: Where) -> Format:
+    """The format of that name. Raises RoundError ``unknown_format``."""
+    if name not in FORMATS:
+        raise RoundError(
+            "unknown_format", expected=f"{AUTO}, or one of {', '.join(FORMATS)}", got=described(name), where=where,
+            remedy=f"did you mean {near!r}?" if (near := nearest(name, FORMATS)) else "see countersign ingest --formats",
+        )
+    return FORMATS[name]
+
+
+def detect(path: Path, file: str, *, part: str | None = None) -> tuple[Format, str]:
+    """The one format that fits a file (among those of ``part``, where one is asked for), and why, as a sentence.
+
+    Raises RoundError ``unrecognised_format`` where none fits, ``ambiguous_format`` naming those that fit where several do.
+    """
+    values = first_values(path, file)
+    fits = [(item, why) for item in FORMATS.values() if part in (None, item.part) and (why := item.recognise(values, path)) is not None]
+    if len(fits) == 1:
+        return fits[0]
+    if not fits:
+        keys = f"rows with the keys {', '.join(sorted(values[0]))}" if values and isinstance(values[0], dict) else "no rows that can be told"
+        _undecided("unrecognised_format", keys, file)
+    _undecided("ambiguous_format", f"several that fit: {'; '.join(f'{item.name} ({why})' for item, why in fits)}", file)
+
+
+def _undecided(code: str, got: str, file: str) -> NoReturn:
+    raise RoundError(
+        code, expected="rows of one known format", got=got, where=Where(file),
+        remedy="name the format yourself (countersign ingest --formats lists them); none is guessed, because the wrong one would change text",
+    )
+
+
+def checked_options(chosen: Format, options: Mapping[str, Any], where: Where) -> dict[str, str]:
+    """The options of a declaration, checked against what the format knows. Raises RoundError naming the option."""
+    def refuse(name: str, code: str, expected: str, got: str, remedy: str) -> NoReturn:
+        raise RoundError(code, expected=expected, got=got, remedy=remedy, where=Where(where.file, field=f"option {name} of {chosen.name}"))
+
+    for name, value in options.items():
+        option = _option(chosen, name)
+        if option is None:
+            known = ", ".join(chosen.options) or "no option"
+            refuse(name, "unknown_option", known, repr(name), unknown_remedy(name, chosen.options))
+        if not isinstance(value, str) or not 0 < len(value) <= _CHARACTERS:
+            refuse(name, "wrong_type", f"text of 1 to {_CHARACTERS} characters", described(value), option.meaning)
+        if option.choices and value not in option.choices:
+            refuse(name, "unknown_value", f"one of {', '.join(option.choices)}", described(value), option.meaning)
+    for name, option in chosen.options.items():
+        if option.required and name not in options:
+            choices = f": one of {', '.join(option.choices)}" if option.choices else ""
+            refuse(name, "missing_option", f"{option.meaning}{choices}", "nothing", f"declare it, for example --option {name}=...")
+    return dict(options)
+
+
+def _option(chosen: Format, name: str) -> Option | None:
+    family = f"{name.partition('.')[0]}{_ANY_NAME}"
+    return chosen.options.get(name) or (chosen.options.get(family) if "." in name else None)
