@@ -7,16 +7,19 @@ Rules, all held under the lock of the person's file:
 2.  Pairs are judged in the drawn order. A label for a pair that has one already changes nothing: a double click labels once.
 3.  The last label may be taken back until the person ends the sample. Only then is the result shown, and nothing changes after.
 4.  A label belongs to its pair: a later sample of the same round that draws the pair again has its judgement already.
+5.  Labels that come in a file are held to the same: they are taken in the drawn order, from the next pair on, and a file that
+    leaves out a pair before one that it labels is refused whole, so nobody judges only the pairs that suit.
 """
 from __future__ import annotations
 
 import itertools
 import secrets
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NoReturn
 
-from core.errors import SamplingError
+from core.errors import SamplingError, Where
 from core.grid import Grid
 from core.persons.times import z_time
 from core.rounds.workspace import Workspace
@@ -74,8 +77,52 @@ class Sample:
         return shown_first(self.population, self.start.seed, pair_id)
 
 
-def _refuse(code: str, expected: str, got: str, remedy: str) -> NoReturn:
-    raise SamplingError(code, expected=expected, got=got, remedy=remedy)
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A label that was made outside: the side preferred, as the sheet showed it, and where it stands."""
+
+    pair_id: str
+    choice: Choice
+    where: Where | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What became of given labels: ``recorded`` now; ``kept``, pairs that had a label already, which stands; ``not_asked``, pairs
+    after the end of the sample by its own rule."""
+
+    sample: Sample
+    recorded: int
+    kept: int
+    not_asked: int
+
+
+def _refuse(code: str, expected: str, got: str, remedy: str, where: Where | None = None) -> NoReturn:
+    raise SamplingError(code, expected=expected, got=got, remedy=remedy, where=where)
+
+
+def _fitting(sample: Sample, labels: Mapping[str, Label], given: Sequence[Given]) -> list[Label]:
+    """The labels to record: from the next pair on, until the sample is complete or a pair has none. Raises SamplingError."""
+    by_pair = {one.pair_id: one for one in given}
+    new: list[Label] = []
+    defects = list(sample.defects)
+    for pair_id in sample.order[len(sample.labels):]:
+        if sample.plan.stop(defects).standing != "open":
+            return new
+        label = labels.get(pair_id)
+        if label is None:
+            if pair_id not in by_pair:
+                break
+            label = Label(pair_id, by_pair[pair_id].choice, sample.first(pair_id), sample.start.seed)
+            new.append(label)
+        defects.append(label.is_defect or label.choice == "skip")
+    done = {label.pair_id for label in new} | labels.keys()
+    late = [one for one in given if one.pair_id not in done]
+    if late and sample.plan.stop(defects).standing == "open":
+        missing = sample.order[len(defects)]
+        _refuse("label_left_out", f"a label of {missing!r}, which comes before {late[0].pair_id!r} in the drawn order", "none",
+                "judge it too, or label it skip; nothing of the file was recorded", late[0].where)
+    return new
 
 
 class Review:
@@ -128,6 +175,26 @@ class Review:
                 _refuse("not_next", "the pair that is next in the drawn order", repr(pair_id), "judge the pair that is shown")
             label = Label(pair_id, choice, sample.first(pair_id), sample.start.seed)
             return self._known(append(label_record(label, z_time(now))))
+
+    def judge_all(self, given: Sequence[Given], now: datetime) -> Taken:
+        """Record judgements that were made outside, all of them or none.
+
+        Raises SamplingError ``not_in_sample`` for a pair that was not drawn, ``label_left_out`` for a pair passed over,
+        ``no_sample_yet``, ``sample_ended``, ``unknown_choice``; ``where`` is that of the label."""
+        with self._journal.writing() as (records, append):
+            sample = self._known(records)
+            if sample.ended:
+                _refuse("sample_ended", "a sample that is not ended", "one whose result was shown", "it stands as it is")
+            for one in given:
+                if one.choice not in CHOICES:
+                    _refuse("unknown_choice", f"one of {', '.join(CHOICES)}", repr(one.choice), "answer with one of them", one.where)
+                if one.pair_id not in sample.order:
+                    _refuse("not_in_sample", "a pair of this person's sample", repr(one.pair_id), "judge the pairs of the sheet", one.where)
+            kept = sum(one.pair_id in records.labels for one in given)
+            new = _fitting(sample, records.labels, given)
+            for label in new:
+                records = append(label_record(label, z_time(now)))
+            return Taken(self._known(records), len(new), kept, len(given) - kept - len(new))
 
     def take_back(self, pair_id: str, now: datetime) -> Sample:
         """Take back the label of the pair that was judged last. Naming another pair changes nothing.
