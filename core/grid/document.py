@@ -19,8 +19,8 @@ from core.errors import GridError, Where
 from core.settings import SETTINGS
 
 DEFAULT_GRID_PATH: Final = Path(__file__).parent / "default_grid_spec.json"
-EARLIER_GRID_PATHS: Final = tuple(Path(__file__).parent / f"default_grid_spec_{version}.json" for version in ("1", "2"))
-"""Default grids of earlier releases: published, so never edited, and still accepted everywhere."""
+EARLIER_GRID_PATHS: Final = tuple(Path(__file__).parent / f"default_grid_spec_{version}.json" for version in ("2", "1"))
+"""Default grids of earlier releases, newest first: published, so never edited, and still accepted everywhere."""
 DEDUP_KEYS: Final = ("prompt_normalized_sha256", "chosen_structural_skeleton_sha256", "joint_transition_pair_sha256")
 """The structural keys that this code computes, in the order pages show them."""
 
