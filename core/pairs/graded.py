@@ -1,0 +1,171 @@
+"""Graded replies, as pairing reads them: what a row must have, how long a reply is, and when two replies are the same.
+
+Pairing keeps no text: each row becomes a small :class:`Candidate` with digests, and the texts of the rows that end in a pair
+are read again when the pairs are written.
+"""
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final, Protocol
+
+from core.canonical import canonical_bytes
+from core.pairs.normal_forms import SPACES, is_blank, p1
+
+_ASSISTANT: Final = "assistant"
+_USER: Final = "user"
+Turn = dict[str, Any]
+
+
+class GradedReply(Protocol):
+    """One reply with its reward: what ``core.rounds.readers.rollouts`` yields, and anything of the same shape.
+
+    Texts, with the RFC 8785 text of their messages where they came as messages. ``reward`` is exact, or None and then ``fault``
+    says why. Log-probs are sums in nats over ``token_count`` tokens. ``run`` numbers the replies of a policy to a task.
+    """
+
+    @property
+    def line(self) -> int: ...
+    @property
+    def task_id(self) -> str | None: ...
+    @property
+    def run(self) -> int | None: ...
+    @property
+    def prompt(self) -> str | None: ...
+    @property
+    def prompt_messages(self) -> str | None: ...
+    @property
+    def response(self) -> str | None: ...
+    @property
+    def response_messages(self) -> str | None: ...
+    @property
+    def reward(self) -> Fraction | None: ...
+    @property
+    def fault(self) -> str | None: ...
+    @property
+    def policy(self) -> str | None: ...
+    @property
+    def policy_logp(self) -> float | None: ...
+    @property
+    def ref_logp(self) -> float | None: ...
+    @property
+    def token_count(self) -> int | None: ...
+    @property
+    def grader(self) -> str | None: ...
+    @property
+    def source(self) -> str | None: ...
+
+
+def folded_prompt(prompt: str) -> str:
+    """The declared fallback where a row names no task: the prompt without regard to case and white space."""
+    return " ".join(prompt.casefold().split())
+
+
+def turns_of(reply: GradedReply) -> list[Turn] | None:
+    """The reply as messages, or None where it is plain text. A final text that is not the last assistant turn is one more turn."""
+    if reply.response_messages is None:
+        return None
+    turns: list[Turn] = json.loads(reply.response_messages)
+    if _final_text(reply, turns) is not None:
+        turns.append({"role": _ASSISTANT, "content": reply.response})
+    return turns
+
+
+def _final_text(reply: GradedReply, turns: list[Turn]) -> str | None:
+    """The text of the reply where it says something that its messages do not."""
+    if not reply.response or reply.response == _flattened(turns):
+        return None
+    said = [turn.get("content") or "" for turn in turns if turn["role"] == _ASSISTANT]
+    return None if said and said[-1] == reply.response else reply.response
+
+
+def _flattened(turns: list[Turn]) -> str:
+    """The text of a message list as rounds store it (engine rules, section 3)."""
+    return "".join(
+        f"{turn['role']}\n{turn.get('content') or ''}\n{'' if turn.get('tool_calls') is None else canonical_bytes(turn['tool_calls']).decode()}"
+        for turn in turns
+    )
+
+
+def assistant_text(turns: Iterable[Turn]) -> str:
+    """What the assistant wrote, without tool calls and without what others said in between."""
+    return "\n".join(turn.get("content") or "" for turn in turns if turn["role"] == _ASSISTANT)
+
+
+def reply_length(reply: GradedReply) -> int:
+    """Characters that the assistant wrote: the contents of its turns, and the final text where it is not the last of them.
+    Tool calls, and the turns of users and tools, do not count."""
+    turns = turns_of(reply)
+    if turns is None:
+        return len(reply.response or "")
+    return sum(len(turn.get("content") or "") for turn in turns if turn["role"] == _ASSISTANT)
+
+
+def prompt_turns(reply: GradedReply) -> list[Turn]:
+    """The prompt as messages."""
+    if reply.prompt_messages is not None:
+        turns: list[Turn] = json.loads(reply.prompt_messages)
+        return turns
+    return [{"role": _USER, "content": reply.prompt or ""}]
+
+
+def reply_turns(reply: GradedReply) -> list[Turn]:
+    """The reply as messages, a plain text as one assistant turn."""
+    return turns_of(reply) or [{"role": _ASSISTANT, "content": reply.response or ""}]
+
+
+def _digest(value: object) -> bytes:
+    return hashlib.sha256(canonical_bytes(value)).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A usable rollout without its texts. ``place``: its position in the input, from 0. ``exact``, ``trimmed``, ``first_turn`` and
+    ``prompt`` are digests: equal means the same reply, the same but for outer white space, the same first turn, the same prompt but for case and
+    white space."""
+
+    place: int
+    reward: Fraction
+    length: int
+    exact: bytes
+    trimmed: bytes
+    first_turn: bytes
+    prompt: bytes
+    policy: str | None
+    run: int | None
+    held_out: bool
+
+    @property
+    def order(self) -> tuple[Fraction, str, int, bytes, bytes, int]:
+        """Rank order: highest reward first, then policy, run and content; never the position, unless all else is equal."""
+        return -self.reward, self.policy or "", -1 if self.run is None else self.run, self.exact, self.prompt, self.place
+
+
+def is_empty(reply: GradedReply) -> bool:
+    """Whether the reply says nothing and calls no tool."""
+    turns = turns_of(reply)
+    if turns is None:
+        return is_blank(reply.response or "")
+    return not any(turn.get("tool_calls") for turn in turns) and is_blank(assistant_text(turns))
+
+
+def candidate_of(reply: GradedReply, reward: Fraction, place: int, *, held_out: bool) -> Candidate:
+    """A usable reply without its texts."""
+    turns = reply_turns(reply)
+    stripped = [turn | {"content": (turn.get("content") or "").strip(SPACES)} for turn in turns]
+    first = next((turn for turn in turns if turn["role"] == _ASSISTANT), turns[0])
+    return Candidate(
+        place, reward, reply_length(reply), _digest(turns), _digest(stripped), _digest(first),
+        _digest([turn | {"content": folded_prompt(turn.get("content") or "")} for turn in prompt_turns(reply)]), reply.policy, reply.run, held_out,
+    )
+
+
+def prompt_key(reply: GradedReply) -> str | None:
+    """Normal form ``p1`` of what the prompt's user turns say, for comparison with a holdout's prompts; None without a prompt."""
+    if reply.prompt_messages is None:
+        return None if reply.prompt is None or is_blank(reply.prompt) else p1(reply.prompt)
+    said = "\n".join(turn.get("content") or "" for turn in prompt_turns(reply) if turn["role"] == _USER)
+    return None if is_blank(said) else p1(said)

@@ -1,0 +1,135 @@
+"""What a reviewer reads about pairs made from rollouts: where every row went, what the pairs teach about length, and warnings."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import median_high, median_low
+from typing import Any, Final
+
+from core.pairs.pairing import REASONS, Pairing
+
+REPORT_VERSION: Final = 1
+LENGTH_UNIT: Final = "characters that the assistant wrote"
+
+
+def exact_and_near(value: Fraction | None) -> dict[str, object] | None:
+    """A rational as JSON: exact, and the nearest double."""
+    return None if value is None else {"exact": f"{value.numerator}/{value.denominator}", "value": float(value)}
+
+
+def middle_values(values: Sequence[int]) -> tuple[int, int] | None:
+    """The two values in the middle of a sorted list (the same one twice where the count is odd); None of nothing."""
+    return (median_low(values), median_high(values)) if values else None
+
+
+def mean_of(values: Sequence[int] | Sequence[Fraction]) -> Fraction | None:
+    """The exact mean; None of nothing."""
+    return sum((Fraction(value) for value in values), Fraction(0)) / len(values) if values else None
+
+
+@dataclass(frozen=True, slots=True)
+class LengthFigures:
+    """Differences of reply lengths, chosen less rejected. ``middle``: the two middle values, whose mean is the median."""
+
+    pairs: int
+    middle: tuple[int, int] | None
+    median: Fraction | None
+    mean: Fraction | None
+    total: int
+    chosen_longer: int
+    rejected_longer: int
+
+    @classmethod
+    def of(cls, differences: Sequence[int]) -> LengthFigures:
+        middle = middle_values(differences)
+        return cls(
+            len(differences), middle, mean_of(middle) if middle else None, mean_of(differences), sum(map(abs, differences)),
+            sum(value > 0 for value in differences), sum(value < 0 for value in differences),
+        )
+
+    @property
+    def chosen_longer_share(self) -> Fraction | None:
+        return Fraction(self.chosen_longer, self.pairs) if self.pairs else None
+
+    def as_dict(self) -> dict[str, object]:
+        return {
+            "unit": LENGTH_UNIT, "median": exact_and_near(self.median), "middle": None if self.middle is None else list(self.middle),
+            "mean": exact_and_near(self.mean), "total_absolute": self.total, "chosen_longer": self.chosen_longer,
+            "rejected_longer": self.rejected_longer, "chosen_longer_share": exact_and_near(self.chosen_longer_share),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class PairingReport:
+    """Figures of one pairing. Counts of pairs unless they say otherwise; ``trainer_pairs`` = pairs whose first turns differ, which is
+    what a trainer that cuts replies after one turn still learns from."""
+
+    pairing: Pairing
+    length: LengthFigures
+    mean_margin: Fraction | None
+    partial_score_pairs: int
+    first_turn_identical: int
+    same_policy_pairs: int
+    mixed_policy_pairs: int
+    prompts_differ: int
+    eval_sourced: int
+
+    @classmethod
+    def of(cls, pairing: Pairing) -> PairingReport:
+        pairs = pairing.pairs
+        return cls(
+            pairing, LengthFigures.of([pair.length_difference for pair in pairs]), mean_of([pair.margin for pair in pairs]),
+            sum(pair.partial_score for pair in pairs), sum(not pair.first_turn_differs for pair in pairs),
+            sum(pair.same_policy is True for pair in pairs), sum(pair.same_policy is False for pair in pairs),
+            sum(pair.prompts_differ for pair in pairs), sum(pair.held_out for pair in pairs),
+        )
+
+    @property
+    def trainer_pairs(self) -> int:
+        return len(self.pairing.pairs) - self.first_turn_identical
+
+    @property
+    def warnings(self) -> list[tuple[str, str]]:
+        """(code, sentence) of what a reviewer should know before training on these pairs."""
+        pairs = len(self.pairing.pairs)
+        found = [
+            ("eval_sourced", self.eval_sourced, "have a rollout whose task or grade belongs to the holdout: training on them makes the held-out "
+             "scorer the reward, and the holdout measures nothing any more. Leave these rollouts out"),
+            ("mixed_policy", self.mixed_policy_pairs, "have sides written by two policies: their log-probs make no one margin, so they are left "
+             "out, and the style of a policy may be what is learnt. Pair one policy at a time (--policy)"),
+            ("first_turn_identical", self.first_turn_identical, "have the same first turn on both sides: a trainer that keeps one turn learns "
+             "nothing from them. Check how yours cuts conversations"),
+            ("prompts_differ", self.prompts_differ, "have sides that answer different wordings of their task (case and white space apart); the "
+             "chosen side's prompt is written"),
+        ]
+        lines = [(code, f"{count} of {pairs} pairs {text}.") for code, count, text in found if count]
+        fallback = self.pairing.grouped_by["prompt"]
+        if fallback:
+            lines.append(("grouped_by_prompt", f"{fallback} rollouts name no task and were grouped by their prompt, without regard to case and white "
+                                               "space: two tasks of one wording would be one. Give each rollout its task id."))
+        return lines
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as JSON."""
+        pairing, rules = self.pairing, self.pairing.rules
+        return {
+            "report": "pairs_from_rollouts", "version": REPORT_VERSION,
+            "rules": {
+                "pair_pass_reward": exact_and_near(rules.pass_reward), "min_reward_margin": exact_and_near(rules.min_margin),
+                "max_pairs_per_task": rules.most, "length_matched": rules.length_matched,
+            },
+            "rows": pairing.rows, "rows_in_pairs": pairing.rows - sum(pairing.unused.values()), "rows_unused": dict(sorted(pairing.unused.items())),
+            "grouped_by": dict(sorted(pairing.grouped_by.items())),
+            "tasks_seen": pairing.tasks_seen, "tasks_with_contrast": pairing.tasks_with_contrast,
+            "same_reply_combinations": {name: count for name, count in sorted(pairing.ruled_out.items()) if count},
+            "pairs": len(pairing.pairs), "mean_margin": exact_and_near(self.mean_margin), "partial_score_pairs": self.partial_score_pairs,
+            "first_turn_identical": self.first_turn_identical, "trainer_pairs": self.trainer_pairs, "same_policy_pairs": self.same_policy_pairs,
+            "mixed_policy_pairs": self.mixed_policy_pairs, "prompts_differ": self.prompts_differ, "eval_sourced": self.eval_sourced,
+            "length": self.length.as_dict(), "warnings": [{"code": code, "text": text} for code, text in self.warnings],
+        }
+
+
+def reason_text(code: str, faults: dict[str, str]) -> str:
+    """What a reason means, of this module's or the reader's."""
+    return REASONS.get(code) or faults.get(code, code)
