@@ -117,6 +117,11 @@ def reply_turns(reply: GradedReply) -> list[Turn]:
     return turns_of(reply) or [{"role": _ASSISTANT, "content": reply.response or ""}]
 
 
+def content_digest(reply: GradedReply) -> bytes:
+    """SHA-256 of the reply as messages: what tells that a second reading saw the same rollout."""
+    return _digest(reply_turns(reply))
+
+
 def _digest(value: object) -> bytes:
     return hashlib.sha256(canonical_bytes(value)).digest()
 
@@ -137,6 +142,12 @@ class Candidate:
     policy: str | None
     run: int | None
     held_out: bool
+    prompted: bool
+    """Whether its row has a prompt."""
+    counted: bool
+    """Whether it has a token count."""
+    measured: bool
+    """Whether it has both log-prob sums."""
 
     @property
     def order(self) -> tuple[Fraction, str, int, bytes, bytes, int]:
@@ -160,6 +171,8 @@ def candidate_of(reply: GradedReply, reward: Fraction, place: int, *, held_out: 
     return Candidate(
         place, reward, reply_length(reply), _digest(turns), _digest(stripped), _digest(first),
         _digest([turn | {"content": folded_prompt(turn.get("content") or "")} for turn in prompt_turns(reply)]), reply.policy, reply.run, held_out,
+        reply.prompt is not None or reply.prompt_messages is not None, reply.token_count is not None,
+        reply.policy_logp is not None and reply.ref_logp is not None,
     )
 
 

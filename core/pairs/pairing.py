@@ -124,6 +124,16 @@ class TaskPair:
     def held_out(self) -> bool:
         return self.chosen.held_out or self.rejected.held_out
 
+    @property
+    def counted(self) -> bool:
+        """Whether both sides have token counts, which a round needs."""
+        return self.chosen.counted and self.rejected.counted
+
+    @property
+    def measured(self) -> bool:
+        """Whether the row will carry all four log-prob sums."""
+        return self.chosen.measured and self.rejected.measured and self.same_policy is not False
+
 
 @dataclass
 class Pairing:

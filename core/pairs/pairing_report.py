@@ -1,7 +1,7 @@
 """What a reviewer reads about pairs made from rollouts: where every row went, what the pairs teach about length, and warnings."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import median_high, median_low
@@ -74,6 +74,9 @@ class PairingReport:
     mixed_policy_pairs: int
     prompts_differ: int
     eval_sourced: int
+    without_prompt: int
+    without_token_counts: int
+    without_log_probs: int
 
     @classmethod
     def of(cls, pairing: Pairing) -> PairingReport:
@@ -83,6 +86,7 @@ class PairingReport:
             sum(pair.partial_score for pair in pairs), sum(not pair.first_turn_differs for pair in pairs),
             sum(pair.same_policy is True for pair in pairs), sum(pair.same_policy is False for pair in pairs),
             sum(pair.prompts_differ for pair in pairs), sum(pair.held_out for pair in pairs),
+            sum(not pair.chosen.prompted for pair in pairs), sum(not pair.counted for pair in pairs), sum(not pair.measured for pair in pairs),
         )
 
     @property
@@ -104,6 +108,11 @@ class PairingReport:
              "chosen side's prompt is written"),
         ]
         lines = [(code, f"{count} of {pairs} pairs {text}.") for code, count, text in found if count]
+        for code, count, what in (
+            ("without_prompt", self.without_prompt, "prompt"), ("without_token_counts", self.without_token_counts, "token counts"),
+        ):
+            if count:
+                lines.append((code, f"{count} of {pairs} pairs have no {what}: an ingest quarantines such rows. Give each rollout its {what}."))
         fallback = self.pairing.grouped_by["prompt"]
         if fallback:
             lines.append(("grouped_by_prompt", f"{fallback} rollouts name no task and were grouped by their prompt, without regard to case and white "
@@ -126,10 +135,11 @@ class PairingReport:
             "pairs": len(pairing.pairs), "mean_margin": exact_and_near(self.mean_margin), "partial_score_pairs": self.partial_score_pairs,
             "first_turn_identical": self.first_turn_identical, "trainer_pairs": self.trainer_pairs, "same_policy_pairs": self.same_policy_pairs,
             "mixed_policy_pairs": self.mixed_policy_pairs, "prompts_differ": self.prompts_differ, "eval_sourced": self.eval_sourced,
+            "without_prompt": self.without_prompt, "without_token_counts": self.without_token_counts, "without_log_probs": self.without_log_probs,
             "length": self.length.as_dict(), "warnings": [{"code": code, "text": text} for code, text in self.warnings],
         }
 
 
-def reason_text(code: str, faults: dict[str, str]) -> str:
+def reason_text(code: str, faults: Mapping[str, str]) -> str:
     """What a reason means, of this module's or the reader's."""
     return REASONS.get(code) or faults.get(code, code)

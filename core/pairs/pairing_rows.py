@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
 from core.errors import RoundError
-from core.pairs.graded import GradedReply, prompt_turns, reply_turns
+from core.pairs.graded import Candidate, GradedReply, content_digest, prompt_turns, reply_turns
 from core.pairs.pairing import Pairing, TaskPair
 from core.settings import SETTINGS
 
@@ -36,14 +36,22 @@ def pair_rows(pairing: Pairing, replies: Iterable[GradedReply]) -> Iterator[Row]
     kept = {place: reply for place, reply in enumerate(replies) if place in wanted}
     seen: set[str] = set()
     for pair in pairing.pairs:
-        try:
-            row = _row(pair, kept[pair.chosen.place], kept[pair.rejected.place])
-        except KeyError as problem:
-            raise RoundError("rollouts_changed", expected="the rollouts that were paired", got="fewer rows", remedy="run it again") from problem
+        row = _row(pair, _same(pair.chosen, kept), _same(pair.rejected, kept))
         if row["pair_id"] in seen:
             raise RoundError("duplicate_pair_id", expected="one pair an id", got=row["pair_id"], remedy="give each rollout of a task its own number")
         seen.add(row["pair_id"])
         yield row
+
+
+def _same(side: Candidate, kept: Mapping[int, GradedReply]) -> GradedReply:
+    """The rollout that was paired, read again."""
+    reply = kept.get(side.place)
+    if reply is None or content_digest(reply) != side.exact:
+        raise RoundError(
+            "rollouts_changed", expected="the rollouts that were paired", got="others, when their texts were read",
+            remedy="run it again on files at rest",
+        )
+    return reply
 
 
 def _row(pair: TaskPair, chosen: GradedReply, rejected: GradedReply) -> Row:
@@ -67,7 +75,12 @@ def _row(pair: TaskPair, chosen: GradedReply, rejected: GradedReply) -> Row:
 
 def _texts(chosen: GradedReply, rejected: GradedReply) -> Row:
     """Prompt and sides: texts where all of them are, else messages on both sides."""
-    if chosen.response_messages is None and rejected.response_messages is None:
-        prompt = chosen.prompt or "" if chosen.prompt_messages is None else prompt_turns(chosen)
-        return {"prompt": prompt, "chosen": chosen.response, "rejected": rejected.response}
-    return {"prompt": prompt_turns(chosen), "chosen": reply_turns(chosen), "rejected": reply_turns(rejected)}
+    plain = chosen.response_messages is None and rejected.response_messages is None
+    row: Row = {}
+    if chosen.prompt_messages is not None or (chosen.prompt is not None and not plain):
+        row["prompt"] = prompt_turns(chosen)
+    elif chosen.prompt is not None:
+        row["prompt"] = chosen.prompt
+    if plain:
+        return row | {"chosen": chosen.response, "rejected": rejected.response}
+    return row | {"chosen": reply_turns(chosen), "rejected": reply_turns(rejected)}

@@ -22,7 +22,7 @@ ONE = PairingRules(Fraction(1), Fraction(1), 1)
 
 
 def reply(reward: int | str, text: str, task: str | None = "t", run: int | None = None, **more: Any) -> Reply:
-    return Reply(response=text, reward=Fraction(reward), task_id=task, run=run, **more)
+    return Reply(response=text, reward=Fraction(reward), task_id=task, run=run, **{"token_count": len(text), **more})
 
 
 def shown(pairing: Pairing, replies: list[Reply]) -> list[tuple[Any, Any, Any]]:
@@ -175,3 +175,16 @@ def test_other_rollouts_in_the_second_reading_are_refused() -> None:
     with pytest.raises(RoundError) as refused:
         list(pair_rows(pair_rollouts(replies, ONE), replies[:1]))
     assert refused.value.code == "rollouts_changed"
+    with pytest.raises(RoundError) as refused:
+        list(pair_rows(pair_rollouts(replies, ONE), replies[::-1]))
+    assert refused.value.code == "rollouts_changed"
+
+
+def test_what_a_round_needs_and_the_rollouts_lack_is_said() -> None:
+    bare = [replace(one, token_count=None) for one in (reply(1, "yes"), reply(0, "no"))]
+    report = PairingReport.of(pair_rollouts(bare, ONE))
+    assert (report.without_token_counts, report.without_log_probs) == (1, 1) and [code for code, _ in report.warnings] == ["without_token_counts"]
+    unasked = [replace(one, prompt=None) for one in bare]
+    pairing = pair_rollouts(unasked, ONE)
+    assert [code for code, _ in PairingReport.of(pairing).warnings] == ["without_prompt", "without_token_counts"]
+    assert "prompt" not in next(pair_rows(pairing, unasked))

@@ -1,0 +1,148 @@
+"""``countersign pairs``: graded rollouts into the rows of a round's ``pairs`` part."""
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from core.canonical import file_digest
+from core.cli import output
+from core.cli.ingest import print_notes
+from core.cli.options import JsonOption
+from core.cli.out_files import refuse_existing, written
+from core.errors import RoundError, Where
+from core.grid import Grid, default_grid, load_grid
+from core.pairs.normal_forms import is_blank, p1
+from core.pairs.pairing import HeldOut, Pairing, PairingRules, pair_rollouts
+from core.pairs.pairing_report import LENGTH_UNIT, PairingReport, reason_text
+from core.pairs.pairing_rows import pair_rows
+from core.rounds.notes import Note
+from core.rounds.readers import READERS
+from core.rounds.readers.format import Declared
+from core.rounds.readers.rollouts import REASONS as FAULTS
+from core.rounds.readers.rollouts import Rollout, read_rollouts
+from core.rounds.source import holdout_items
+from core.statistics.ratio import Ratio, decimal_text, fraction_text
+
+_NONE = "no pairs"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("pairs")(pairs_command)
+
+
+def pairs_command(
+    rollouts: Annotated[Path, typer.Argument(metavar="ROLLOUTS", help="Graded rollouts: a .jsonl or .json file.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The .jsonl file to write: the pairs part of a round folder.")],
+    option: Annotated[
+        list[str] | None, typer.Option("--option", metavar="NAME=VALUE", help="How the file is to be read, reward=strict for one; may be repeated."),
+    ] = None,
+    policy: Annotated[str | None, typer.Option("--policy", metavar="NAME", help="Pair the rollouts of this policy only.")] = None,
+    holdout: Annotated[
+        Path | None, typer.Option("--holdout", metavar="FILE", help="The locked holdout: pairs made of its items are flagged."),
+    ] = None,
+    holdout_grader: Annotated[
+        list[str] | None,
+        typer.Option("--holdout-grader", metavar="NAME", help="A grader or source that scores the holdout: its rewards are flagged; repeatable."),
+    ] = None,
+    grid: Annotated[Path | None, typer.Option("--grid", metavar="FILE", help="A grid file instead of the default grid.")] = None,
+    report: Annotated[Path | None, typer.Option("--report", metavar="FILE", help="Also write the report as JSON.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Pair passing with failing rollouts of the same task, matched in length, and report what a reviewer should know about them."""
+    for path in (out, report):
+        if path is not None:
+            refuse_existing(path, force=force)
+    rules, options = _grid(grid), _options(option or [])
+    held_out, notes = _held_out(holdout, holdout_grader or []), list[Note]()
+    with output.progress(quiet=as_json) as progress:
+        pairing = pair_rollouts(
+            _read(rollouts, options, notes), PairingRules.from_grid(rules), policy=policy, held_out=held_out, progress=progress,
+        )
+        _write(out, pairing, _read(rollouts, options, []), force=force)
+    found = PairingReport.of(pairing)
+    document = {
+        **found.as_dict(), "grid_digest": rules.digest, "policy": policy, "out_sha256": file_digest(out), "rollouts_sha256": file_digest(rollouts),
+        "notes": [note.document() for note in notes],
+    }
+    if report is not None:
+        with written(report, force=force) as file:
+            file.write((json.dumps(document, ensure_ascii=True, indent=1, allow_nan=False) + "\n").encode())
+    output.document(document) if as_json else _print(found, out, notes)
+
+
+def _grid(path: Path | None) -> Grid:
+    return default_grid() if path is None else load_grid(path)
+
+
+def _options(given: Sequence[str]) -> dict[str, Any]:
+    options: dict[str, Any] = {}
+    for item in given:
+        name, sign, value = item.partition("=")
+        if not sign or not name or name in options:
+            raise typer.BadParameter(f"--option takes NAME=VALUE, each name once; got {item}")
+        options[name] = value
+    return options
+
+
+def _read(path: Path, options: dict[str, Any], notes: list[Note]) -> Iterator[Rollout]:
+    try:
+        yield from read_rollouts(Declared(path, path.name, options, notes))
+    except OSError as problem:
+        raise RoundError(
+            "cannot_read", expected="a file of rollouts that can be read", got=problem.strerror or "an unreadable file",
+            remedy="check the path and its permissions", where=Where(str(path)),
+        ) from problem
+
+
+def _held_out(path: Path | None, graders: Sequence[str]) -> HeldOut:
+    if path is None:
+        return HeldOut(graders=frozenset(graders))
+    if path.suffix not in READERS:
+        raise typer.BadParameter(f"--holdout takes one of {', '.join(READERS)}; got {path.name}")
+    try:
+        items = holdout_items(READERS[path.suffix].items(path, path.name, []), lambda line: (Where(path.name, line), ""))
+    except OSError as problem:
+        raise RoundError(
+            "cannot_read", expected="a holdout that can be read", got=problem.strerror or "an unreadable file", remedy="check the path",
+            where=Where(str(path)),
+        ) from problem
+    prompts = frozenset(p1(item["prompt"]) for item in items if not is_blank(item["prompt"]))
+    return HeldOut(frozenset(item["id"] for item in items), prompts, frozenset(graders))
+
+
+def _write(path: Path, pairing: Pairing, replies: Iterator[Rollout], *, force: bool) -> None:
+    with written(path, force=force) as file:
+        for row in pair_rows(pairing, replies):
+            file.write((json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8"))
+
+
+def _print(found: PairingReport, out: Path, notes: list[Note]) -> None:
+    pairing, length = found.pairing, found.length
+    used = pairing.rows - sum(pairing.unused.values())
+    output.line(f"{len(pairing.pairs)} pairs written to {out}.", "strong")
+    rows: list[tuple[output.Cell, ...]] = [(reason_text(code, FAULTS), count) for code, count in sorted(pairing.unused.items())]
+    output.table(("where the rollouts went", "rollouts"), [("in a pair", used), *rows, ("in all", pairing.rows)], right=("rollouts",))
+    output.line()
+    output.facts([
+        ("tasks seen", str(pairing.tasks_seen)), ("tasks with a pass and a fail far enough apart", str(pairing.tasks_with_contrast)),
+        ("length", LENGTH_UNIT), ("chosen is longer", fraction_text(Ratio(length.chosen_longer, length.pairs, None if length.pairs else _NONE))),
+        ("length difference, median and mean", f"{_text(length.median)} and {_text(length.mean)}"),
+        ("length difference, in all", f"{length.total:,}"), ("mean difference of rewards", _text(found.mean_margin)),
+        ("pairs with partial scores", str(found.partial_score_pairs)),
+        ("pairs of one policy, of two", f"{found.same_policy_pairs} and {found.mixed_policy_pairs}"),
+        ("pairs whose first turns differ", str(found.trainer_pairs)), ("pairs with a reward of the holdout", str(found.eval_sourced)),
+        ("pairs without all four log-probs", str(found.without_log_probs)),
+    ])
+    for code, text in found.warnings:
+        output.line(f"warning [{code}] {text}", "held")
+    print_notes(notes)
+
+
+def _text(value: Any) -> str:
+    return _NONE if value is None else decimal_text(value)
