@@ -1,12 +1,15 @@
-"""The whole way in a real browser: from the rounds list through every page to a signature, a downloaded receipt, and its
-verification by the command line. One demo workspace, started as the README says."""
+"""The whole way in a real browser: from the rounds list through every page and a blind sample to a signature, a downloaded
+receipt, and its verification by the command line. One demo workspace, started as the README says."""
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -20,6 +23,10 @@ pytestmark = pytest.mark.browser
 REVIEWER = "worker-verifier-02"
 PAGES = {"judges": "1 of 2 judges may feed synthetic pairs", "curation": "377 of 576 pairs", "rejected": "179", "holdout": "+20 of 504"}
 """Each page of evidence about ifeval-4o, and figures that it must show (issue 3, Deliver 5)."""
+HERE = 6
+"""Pairs of the sample that are judged on the page; the rest come in a file."""
+ENGINE = re.compile("margin|admitted|chosen|rejected|verifier|loss|drift|defect", re.IGNORECASE)
+"""Words of the engine's opinion, which nobody may meet while judging."""
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +65,56 @@ def type_passphrase(tab: Tab) -> None:
     tab.page.locator(".st-key-passphrase input").fill(shown)
 
 
+def judge_some(tab: Tab) -> None:
+    """Choose who one is, draw a sample, and judge some pairs of it: with the buttons and with the keys beside them."""
+    page = tab.page
+    page.get_by_test_id("stSidebar").get_by_role("combobox").click()
+    page.get_by_role("option", name=REVIEWER).click()
+    tab.headline("Judge a sample of the 377 admitted pairs yourself, blind")
+    tab.settle()
+    page.locator(".st-key-sample_begin button").click()
+    for place in range(1, HERE + 1):
+        tab.headline(f"pair {place} of 54")
+        tab.settle()
+        bare = page.locator("[data-testid=stMain] h1, [data-testid=stMain] button").all_inner_texts()
+        assert not ENGINE.search(" ".join(bare)) and page.locator(".st-key-sheet-status").count() == 0
+        page.wait_for_timeout(600)                                              # a pair that has only just come takes no judgement
+        if place % 2:
+            page.locator(".st-key-judge_first button").click()
+        else:
+            page.keyboard.press("2")
+    tab.headline(f"pair {HERE + 1} of 54")
+    page.locator(".st-key-sample_pause button").click()
+    tab.headline(f"{HERE} of 54 pairs judged")
+
+
+def judge_the_rest(place: Path, folder: Path) -> dict[str, Any]:
+    """The pairs that are left, outside the browser: a tie each. The sample is not ended here."""
+    sheet, labels = folder / "sheet.jsonl", folder / "labels.jsonl"
+    for option, file in (("--sheet", sheet), ("--labels", labels)):
+        if option == "--labels":
+            left = [json.loads(line) for line in sheet.read_text("utf-8").splitlines()]
+            labels.write_text("".join(f"{json.dumps({'pair_id': row['pair_id'], 'label': 'tie'})}\n" for row in left), "utf-8")
+        done = countersign(place, "sample", "ifeval-4o", "--person", REVIEWER, option, str(file), "--json")
+        assert done.returncode == 0, done.stderr
+    document: dict[str, Any] = json.loads(done.stdout)
+    assert document["labels"] == {"recorded": 54 - HERE, "kept": 0, "not_asked": 0} and document["result"] is None
+    return document
+
+
+def see_the_result(tab: Tab) -> int:
+    """End the sample on its page. Returns the defects that it shows: how often the rejected answer was preferred."""
+    tab.page.locator(".st-key-sample_begin button").click()                     # "Go on judging": the page finds nothing left
+    tab.headline("The sample is complete: 54 pairs judged")
+    tab.settle()
+    tab.page.locator(".st-key-sample_end button").click()
+    tab.headline("in 54 of 377: the defect rate is at most")
+    tab.settle()
+    found = re.match(r"(\d+) defects? in 54 of 377", tab.page.locator("h1").first.inner_text())
+    assert found is not None
+    return int(found[1])
+
+
 def test_from_the_rounds_list_to_a_receipt_that_verifies(browser: Browser, address: str, place: Path, tmp_path: Path) -> None:
     tab = Tab.open(browser, address)
     page = tab.page
@@ -69,13 +126,24 @@ def test_from_the_rounds_list_to_a_receipt_that_verifies(browser: Browser, addre
         tab.choose(navigation.BY_KEY[key].title)
         expect(page.locator("[data-testid=stMain]")).to_contain_text(words, timeout=PATIENCE_MS)
         expect(page.locator(".st-key-sheet-status")).to_contain_text("377 admitted")
+    tab.choose("Sample")
+    judge_some(tab)
+    drawn = judge_the_rest(place, tmp_path)["progress"]
+    defects = see_the_result(tab)
     tab.choose("Sign-off")
-    tab.headline("ifeval-4o awaits a reviewer's decision")
+    tab.headline("ifeval-4o awaits your decision")
+    expect(page.locator(".st-key-sheet-section-opened")).to_contain_text("Sample")
     expect(page.locator(".st-key-sheet-section-opened")).not_to_contain_text("not opened")
+    sampled = f"judged 54 of the 377 admitted pairs blind: {defects} defect"
+    expect(page.locator(".st-key-sheet-section-sampled")).to_contain_text(sampled)
+    expect(page.locator(".st-key-sheet-section-strength")).to_contain_text("meets, not proven")
+    # three rounds of the demo share most of the holdout's items, so the exposure record says that this is the fourth look at them
+    expect(page.locator(".st-key-sheet-section-looks")).to_contain_text("this is look 4.")
     prepare(tab, REVIEWER, "Approve", "Read every page; 20 of 20 regressions opened.")
     expect(page.locator(".st-key-sheet-countdown")).to_contain_text("left to sign")
     expect(page.locator(".st-key-sheet-section-words")).to_contain_text("gpt-4o-2024-08-06 replaces the baseline gpt-4o-mini-2024-07-18.")
     shown = page.locator("[data-testid=stCode] code").first.inner_text()
+    expect(page.locator(".st-key-sheet-section-evidence")).to_contain_text(sampled)
     type_passphrase(tab)
     page.locator(".st-key-sign button").click()
     tab.headline(f"ifeval-4o was approved by {REVIEWER}")
@@ -83,7 +151,17 @@ def test_from_the_rounds_list_to_a_receipt_that_verifies(browser: Browser, addre
     expect(page.locator("[class*=st-key-sheet-section-verification]")).to_contain_text("APPROVED Verified and recomputed", use_inner_text=True)
     (entry,) = decisions(place)
     assert entry.statement.payload.decode() == shown
-    assert entry.statement.predicate["comment"] == "Read every page; 20 of 20 regressions opened."
+    predicate = entry.statement.predicate
+    assert predicate["comment"] == "Read every page; 20 of 20 regressions opened."
+    assert entry.statement.predicate_type == "urn:countersign:decision:v2"
+    assert {check["name"] for check in predicate["strength"]["checks"]} >= {"net_gain", "regressions"} and predicate["strength"]["holdout"]
+    coverage = predicate["coverage"]
+    assert coverage["opened"] == {"pages": [navigation.BY_KEY[key].title for key in navigation.EVIDENCE], "not_opened": []}
+    sampling = coverage["sampling"]
+    assert (sampling["state"], sampling["person"], sampling["seed"]) == ("complete", REVIEWER, drawn["seed"])
+    assert (sampling["judged"], sampling["counts"]["tie"], sampling["defects"]) == (54, 54 - HERE, defects)
+    assert (sampling["bound"]["denominator"], len(sampling["labels_sha256"])) == (377, 64)
+    assert sampling["bound"]["numerator"] >= defects and coverage["exposure"]["look"] == 4
 
     with page.expect_download() as waiting:
         page.locator("[class*=st-key-export-] button").click()
