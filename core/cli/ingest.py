@@ -11,6 +11,9 @@ from core.cli import output
 from core.cli.options import DEFAULT_WORKSPACE, JsonOption, WorkspaceOption
 from core.rounds.ingest import IngestReport, ingest
 from core.rounds.notes import Note
+from core.rounds.readers.format import Option
+from core.rounds.readers.formats import FORMATS
+from core.rounds.readers.single import ForeignFile
 from core.rounds.workspace import Workspace
 
 
@@ -19,20 +22,66 @@ def register(app: typer.Typer) -> None:
     app.command("ingest")(ingest_command)
 
 
+def _list_formats(wanted: bool) -> None:
+    if not wanted:
+        return
+    for item in FORMATS.values():
+        output.line(f"{item.name}  ({item.part})  {item.title}", "strong")
+        output.facts((f"  {name}", _option_words(option)) for name, option in item.options.items())
+    raise typer.Exit
+
+
+def _option_words(option: Option) -> str:
+    choices = f"; one of {', '.join(option.choices)}" if option.choices else ""
+    return f"{option.meaning}{choices}{' (required)' if option.required else ''}"
+
+
 def ingest_command(
-    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="A one-file bundle (.json), or a folder of tables with a round.json.")],
-    round_id: Annotated[str | None, typer.Option("--round-id", help="Id of the round; a bundle takes its file's stem otherwise.")] = None,
+    source: Annotated[
+        Path, typer.Argument(metavar="SOURCE", help="A one-file bundle (.json), a folder of tables with a round.json, or a file with --format."),
+    ],
+    round_id: Annotated[str | None, typer.Option("--round-id", help="Id of the round; a file takes its stem otherwise.")] = None,
     created_at: Annotated[
         str | None, typer.Option("--created-at", help="Time in UTC, 2026-01-05T12:00:00Z: makes a repeat the same round."),
     ] = None,
+    format_name: Annotated[
+        str | None, typer.Option("--format", metavar="NAME", help="The format of a foreign file, or auto: told from its rows, and said why."),
+    ] = None,
+    proposers: Annotated[
+        list[str] | None, typer.Option("--proposer", metavar="ID", help="Who proposes a foreign file's round; may be given more than once."),
+    ] = None,
+    options: Annotated[
+        list[str] | None, typer.Option("--option", metavar="KEY=VALUE", help="An option of the format; may be given more than once."),
+    ] = None,
+    formats: Annotated[
+        bool, typer.Option("--formats", callback=_list_formats, is_eager=True, help="List the formats with their options, and stop."),
+    ] = False,
     workspace: WorkspaceOption = DEFAULT_WORKSPACE,
     as_json: JsonOption = False,
 ) -> None:
     """Read a proposer's files into an immutable round. Pair rows that cannot be typed are quarantined; anything else refuses."""
+    foreign = _foreign(format_name, proposers or [], options or [])
     place = Workspace.open(workspace, create=True)
     with output.progress(quiet=as_json) as progress:
-        report = ingest(source, place, round_id=round_id, created_at=created_at, now=datetime.now(UTC), progress=progress)
+        report = ingest(source, place, round_id=round_id, created_at=created_at, now=datetime.now(UTC), progress=progress, foreign=foreign)
     output.document(report.document()) if as_json else _print(report)
+
+
+def _foreign(format_name: str | None, proposers: list[str], options: list[str]) -> ForeignFile | None:
+    if format_name is None:
+        if proposers or options:
+            raise typer.BadParameter("goes with --format; a bundle or a folder says these things itself", param_hint="--proposer, --option")
+        return None
+    if not proposers:
+        raise typer.BadParameter("is needed with --format: a foreign file does not say who proposes it", param_hint="--proposer")
+    pairs = [text.partition("=") for text in options]
+    for name, equals, _ in pairs:
+        if not name or not equals:
+            raise typer.BadParameter(f"{name!r} is not KEY=VALUE", param_hint="--option")
+    declared = {name: value for name, _, value in pairs}
+    if len(declared) < len(pairs):
+        raise typer.BadParameter("the same key twice", param_hint="--option")
+    return ForeignFile(format_name, tuple(proposers), declared)
 
 
 def _print(report: IngestReport) -> None:

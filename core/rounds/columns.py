@@ -6,7 +6,7 @@ log-prob may be absent or null: such a pair is typed, and invalid later (``missi
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
@@ -98,6 +98,13 @@ RATING_COLUMNS: Final[tuple[Column, ...]] = tuple(_required(Kind.ID, "case_id", 
 PART_COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
     "judge_records": JUDGE_COLUMNS, "pairs": PAIR_COLUMNS, "outcomes": OUTCOME_COLUMNS, "sanity": SANITY_COLUMNS, "ratings": RATING_COLUMNS,
 }
+
+_MAY_LACK: Final = ("chosen_token_count", "rejected_token_count", "chosen_verified_pass", "rejected_tombstone_fail")
+FOREIGN_COLUMNS: Final[dict[str, tuple[Column, ...]]] = PART_COLUMNS | {
+    "pairs": tuple(replace(column, required=False, nullable=True) if column.name in _MAY_LACK else column for column in PAIR_COLUMNS),
+}
+"""The columns for rows out of foreign formats, which know neither token counts nor verifier flags: what they lack is null, so that
+the pair is typed and the gates say what is missing (``bad_token_count``, ``unverified``), as they do for a log-prob."""
 
 
 class CellFault(Exception):

@@ -25,6 +25,7 @@ from core.rounds.manifest import QUARANTINE_FILE, FileEntry, RoundManifest, chec
 from core.rounds.notes import Note, round_notes
 from core.rounds.readers import json_list
 from core.rounds.readers.bundle import read_bundle
+from core.rounds.readers.single import ForeignFile, read_file
 from core.rounds.readers.tables import read_folder
 from core.rounds.repeats import drop_repeated_pairs, merged_ratings, merged_records
 from core.rounds.source import RoundSource, holdout_bytes
@@ -63,16 +64,19 @@ class IngestReport:
 
 def ingest(
     source: Path, workspace: Workspace, *, round_id: str | None = None, created_at: str | None = None, now: datetime,
-    progress: Progress | None = None,
+    progress: Progress | None = None, foreign: ForeignFile | None = None,
 ) -> IngestReport:
-    """Ingest a one-file bundle (``.json``) or a folder of tables.
+    """Ingest a one-file bundle (``.json``), a folder of tables, or, where ``foreign`` says what it is, one file of a foreign format.
 
-    ``round_id`` and ``created_at`` stand before what the input says; a bundle without ``round_id`` takes its file's stem, and
+    ``round_id`` and ``created_at`` stand before what the input says; a file without ``round_id`` takes its stem, and
     ``now`` (with its time zone) is the time where none is stated. Raises RoundError; nothing is then in ``rounds/``.
     """
     _check_options(round_id, created_at)
     try:
-        if source.is_dir():
+        if foreign is not None:
+            _check_file(source)
+            found = read_file(source, _label(source.name), foreign, round_id=round_id, created_at=created_at or utc_text(now))
+        elif source.is_dir():
             found = read_folder(source, round_id=round_id, created_at=created_at, now=utc_text(now))
         else:
             found = _bundle_source(_bundle_bytes(source), source.name, round_id, created_at, now)
@@ -100,12 +104,23 @@ def _bundle_source(data: bytes, file_label: str, round_id: str | None, created_a
     return read_bundle(data, label, round_id=name, created_at=created_at or utc_text(now))
 
 
+def _check_file(source: Path) -> None:
+    """That there is one file to read: its rows are read later, as a stream."""
+    if source.is_dir():
+        raise RoundError(
+            "is_a_folder", expected="one file, where a format is named", got="a folder", where=Where(_label(source.name)),
+            remedy="declare the files of a folder in sources of its round.json",
+        )
+    with source.open("rb"):
+        return
+
+
 def _bundle_bytes(source: Path) -> bytes:
     label = _label(source.name)
     if source.suffix != _BUNDLE_SUFFIX:
         raise RoundError(
             "unknown_form", expected="a one-file bundle (.json), or a folder of tables with a round.json", got=repr(label),
-            remedy="put tables into a folder, one file a part", where=Where(label),
+            remedy="put tables into a folder, one file a part, or name the format of this file (--format)", where=Where(label),
         )
     return json_list.read_bytes(source, label)
 
@@ -215,25 +230,31 @@ class _Work:
     def _small(self, part: str) -> int:
         batches = list(self._batches(part))
         schema = TABLE_SCHEMAS[part]
-        lines = pa.concat_arrays([batch.lines for batch in batches])
         table = pa.Table.from_batches([batch.rows for batch in batches]).select(schema.names).cast(schema)
+        # a part may come out of several files, so a row is placed by its number, not by its line
+        places = [(batch.file, line) for batch in batches for line in batch.lines.to_pylist()]
+        numbers = pa.array(range(len(places)), pa.int64())
+
+        def place(key: str, number: int) -> Where:
+            return self._source.place(part, key, *places[number])
+
+        note: Note | None = None
         if part == "judge_records":
-            table, note = merged_records(table, lines, lambda judge, line: self._source.place(part, judge, line))
-            if note is not None:
-                self._source.notes.append(note)
+            table, note = merged_records(table, numbers, place)
         elif part == "ratings":
-            table, note = merged_ratings(table, lines, lambda line: self._source.place(part, "", line))
-            self._source.notes += [] if note is None else [note]
+            table, note = merged_ratings(table, numbers, lambda number: place("", number))
         elif part == "sanity":
-            self._reject_repeated_canaries(table["id"], lines)
+            _reject_repeated_canaries(table["id"], lambda number: place("", number))
+        self._source.notes += [] if note is None else [note]
         return write_table(self._folder / f"{part}.parquet", table)
 
-    def _reject_repeated_canaries(self, ids: pa.ChunkedArray, lines: pa.Array) -> None:
-        first: dict[str, int] = {}
-        for name, line in zip(ids.to_pylist(), lines.to_pylist(), strict=True):
-            if name in first:
-                raise RoundError(
-                    "duplicate_sanity_id", expected="each canary once", got=f"{name!r} on line {first[name]} and line {line}",
-                    remedy="keep one outcome of each canary", where=self._source.place("sanity", "", line),
-                )
-            first[name] = line
+
+def _reject_repeated_canaries(ids: pa.ChunkedArray, place: Callable[[int], Where]) -> None:
+    first: dict[str, int] = {}
+    for number, name in enumerate(ids.to_pylist()):
+        if name in first:
+            raise RoundError(
+                "duplicate_sanity_id", expected="each canary once", got=f"{name!r} at {place(first[name])} and at {place(number)}",
+                remedy="keep one outcome of each canary", where=place(number),
+            )
+        first[name] = number

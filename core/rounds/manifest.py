@@ -2,7 +2,8 @@
 
 The round's digest is the SHA-256 of the RFC 8785 bytes of this document, so everything that a decision rests on hangs
 on it. Two documents are read here: the stored one (every key present) and the proposer's, which has the same keys but
-``form``, ``parts`` and ``files``, and may leave out all but ``schema_version``, ``round_id`` and ``proposers``.
+``form``, ``parts`` and ``files``, and may leave out all but ``schema_version``, ``round_id`` and ``proposers``. ``sources`` stands in
+either only where foreign files were declared (``core.rounds.declared``), so that every other round keeps its digest.
 """
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from typing import Any, Final
 
 from core.canonical import canonical_digest
 from core.errors import RoundError, Where
+from core.rounds.declared import Sources, read_sources
 from core.rounds.strict import Reader, document_reader
 from core.schemas import ALL_PARTS, OPTIONAL_PARTS
 from core.settings import SETTINGS
@@ -22,6 +24,8 @@ from core.text import visible_line
 SCHEMA_VERSION: Final = 1
 NEXT_SCHEMA_VERSION: Final = SCHEMA_VERSION + 1
 """The version of a round that has one of the optional parts."""
+SOURCES_SCHEMA_VERSION: Final = NEXT_SCHEMA_VERSION + 1
+"""The version of a round with declared foreign files (``sources``)."""
 FORMS: Final = ("bundle", "tables")
 VERIFICATIONS: Final = ("program", "dataset_label")
 QUARANTINE_FILE: Final = "quarantine.parquet"
@@ -42,12 +46,15 @@ _PROPOSER_KEYS: Final = (
     "schema_version", "round_id", "label", "previous_receipt_sha256", "proposers", "reviewer", "baseline", "candidate", "policy",
     "reference", "holdout_lock", "created_at", "note", "receipt_judges", "verification", "judges",
 )
+_SOURCES: Final = "sources"
 _STORED_KEYS: Final = (*_PROPOSER_KEYS, "form", "parts", "files")
 _PROPOSER_REQUIRED: Final = ("schema_version", "round_id", "proposers")
 
 
-def schema_version_of(parts: Iterable[str]) -> int:
-    """The version of a round's round.json: the lowest that knows all of its parts."""
+def schema_version_of(parts: Iterable[str], *, sources: bool = False) -> int:
+    """The version of a round's round.json: the lowest that knows all of its parts, and its ``sources`` where it has any."""
+    if sources:
+        return SOURCES_SCHEMA_VERSION
     return SCHEMA_VERSION if set(OPTIONAL_PARTS).isdisjoint(parts) else NEXT_SCHEMA_VERSION
 
 
@@ -189,6 +196,7 @@ class RoundManifest:
     verification: str = "program"
     judges: Mapping[str, Judge] = field(default_factory=dict)
     files: Mapping[str, FileEntry] = field(default_factory=dict)
+    sources: Sources = field(default_factory=dict)
 
     @property
     def digest(self) -> str:
@@ -201,9 +209,11 @@ class RoundManifest:
         return datetime.fromisoformat(self.created_at)
 
     def document(self) -> dict[str, Any]:
-        """The JSON object of round.json, every key present."""
-        return {
-            "schema_version": schema_version_of(self.parts), "round_id": self.round_id, "form": self.form, "label": self.label,
+        """The JSON object of round.json, every key present; ``sources`` only where foreign files were declared."""
+        declared = {_SOURCES: {part: [source.document() for source in found] for part, found in self.sources.items()}} if self.sources else {}
+        return declared | {
+            "schema_version": schema_version_of(self.parts, sources=bool(self.sources)), "round_id": self.round_id, "form": self.form,
+            "label": self.label,
             "previous_receipt_sha256": self.previous_receipt_sha256, "proposers": list(self.proposers), "reviewer": self.reviewer,
             "baseline": self.baseline.document(), "candidate": self.candidate.document(),
             "policy": _or_null(self.policy), "reference": _or_null(self.reference), "holdout_lock": _or_null(self.holdout_lock),
@@ -217,36 +227,41 @@ class RoundManifest:
     def from_document(cls, document: object, *, file: str = "round.json") -> RoundManifest:
         """The manifest of a stored round; raises RoundError naming the key that is unknown, missing or of a wrong type."""
         source = document_reader(document, file)
-        source.keys(_STORED_KEYS, _STORED_KEYS)
+        source.keys((*_STORED_KEYS, _SOURCES), _STORED_KEYS)
         parts = source.texts("parts")
         if list(parts) != [part for part in ALL_PARTS if part in parts]:
             source.refuse("parts", "unknown_value", f"some of {', '.join(ALL_PARTS)}, in this order", ", ".join(parts), "ingest the round again")
-        if source.integer("schema_version") != schema_version_of(parts):
+        sources = read_sources(source, stored=True)
+        version = schema_version_of(parts, sources=bool(sources))
+        if source.integer("schema_version") != version:
             source.refuse(
-                "schema_version", "unknown_schema_version", f"{schema_version_of(parts)}, for a round with these parts",
-                f"{source.value['schema_version']}", "ingest the round again",
+                "schema_version", "unknown_schema_version", f"{version}, for a round with these parts", f"{source.value['schema_version']}",
+                "ingest the round again",
             )
+        stray = [part for part in sources if part not in parts]
+        if stray:
+            source.refuse(f"{_SOURCES}.{stray[0]}", "unknown_value", "a part of this round", stray[0], "ingest the round again")
         entries = source.object("files")
         expected = {QUARANTINE_FILE, *(name for part in parts for name in PART_FILES[part])}
         entries.keys(expected, sorted(expected))
         files = {name: FileEntry.read(entries.object(name)) for name in entries.value}
-        return cls(**_stated(source), form=source.choice("form", FORMS), parts=parts, files=files)
+        return cls(**_stated(source), form=source.choice("form", FORMS), parts=parts, files=files, sources=sources)
 
     @classmethod
     def from_proposer(cls, document: object, *, created_at: str, file: str = "round.json") -> RoundManifest:
         """The manifest that a proposer's round.json asks for, without parts and files. ``created_at`` stands where the
         document states none. Raises RoundError like :meth:`from_document`."""
         source = document_reader(document, file)
-        source.keys(_PROPOSER_KEYS, _PROPOSER_REQUIRED)
+        source.keys((*_PROPOSER_KEYS, _SOURCES), _PROPOSER_REQUIRED)
         if not source.has("created_at"):
             source = Reader({**source.value, "created_at": created_at}, source.place, source.file)
-        return cls(**_stated(source), form="tables")
+        return cls(**_stated(source), form="tables", sources=read_sources(source, stored=False))
 
 
 def _stated(source: Reader) -> dict[str, Any]:
-    if source.integer("schema_version") not in (SCHEMA_VERSION, NEXT_SCHEMA_VERSION):
+    if source.integer("schema_version") not in (SCHEMA_VERSION, NEXT_SCHEMA_VERSION, SOURCES_SCHEMA_VERSION):
         source.refuse(
-            "schema_version", "unknown_schema_version", f"{SCHEMA_VERSION} or {NEXT_SCHEMA_VERSION}", f"{source.value['schema_version']}",
+            "schema_version", "unknown_schema_version", f"{SCHEMA_VERSION} to {SOURCES_SCHEMA_VERSION}", f"{source.value['schema_version']}",
             "use the version of this program that wrote it",
         )
     judges = source.object("judges") if source.has("judges") else Reader({}, "judges", source.file)

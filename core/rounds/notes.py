@@ -48,7 +48,7 @@ def named(items: Iterable[str]) -> str:
 
 def round_notes(source: Round) -> list[Note]:
     """What there is to say about a round beyond its figures, in a fixed order."""
-    return [*_parts(source), *_models(source), *_judges(source), *_pairs(source), *_outcomes(source), *_ids(source)]
+    return [*_parts(source), *_sources(source), *_models(source), *_judges(source), *_pairs(source), *_outcomes(source), *_ids(source)]
 
 
 def _parts(source: Round) -> Iterator[Note]:
@@ -59,6 +59,12 @@ def _parts(source: Round) -> Iterator[Note]:
         yield warning("quarantined_rows", f"{source.quarantined_count} pair rows could not be typed and are quarantined")
     if source.manifest.verification == "dataset_label":
         yield Note("dataset_label", "the verifier flags come from the data set's own labels, not from a program")
+
+
+def _sources(source: Round) -> Iterator[Note]:
+    for part, found in source.manifest.sources.items():
+        for item in found:
+            yield Note("foreign_format", f"{part}: {item.sentence()}")
 
 
 def _models(source: Round) -> Iterator[Note]:

@@ -15,8 +15,8 @@ from core.rounds.strict import described, joined
 from core.rounds.typing_rows import RawRow
 
 Item = dict[str, Any]
-PlaceOf = Callable[[str, str, int], Where]
-"""(part, key of the list, line) -> where that row stands: the key is the judge id or the origin."""
+PlaceOf = Callable[[str, str, str, int], Where]
+"""(part, key of the list, file, line) -> where that row stands: the key is the judge id or the origin."""
 
 
 @dataclass

@@ -24,7 +24,8 @@ from core.rounds.strict import described
 from core.rounds.typing_rows import raw_text
 
 Mask = npt.NDArray[np.bool_]
-_NARROW_FLOATS: Final = (pa.float16(), pa.float32())
+NARROW_FLOATS: Final = (pa.float16(), pa.float32())
+"""Types that hold another number than the double that was measured."""
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -51,7 +52,7 @@ def check_schema(schema: pa.Schema, columns: Sequence[Column], file: str) -> Non
         column = known.get(field.name)
         if column is None:
             refuse_unkeepable(field, file)
-        elif column.kind is Kind.DOUBLE and field.type in _NARROW_FLOATS:
+        elif column.kind is Kind.DOUBLE and field.type in NARROW_FLOATS:
             raise RoundError(
                 "float_column", expected="a DOUBLE column", got=f"{field.type}", where=Where(file, field=field.name),
                 remedy="write DOUBLE: a float32 is another number than the one that was measured",

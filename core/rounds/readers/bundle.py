@@ -47,7 +47,7 @@ def read_bundle(data: bytes, file: str, *, round_id: str, created_at: str) -> Ro
             "sanity": partial(_sanity, file, maps["sanity_outcomes"]),
         },
         holdout=_holdout(file, _list(document, "holdout_suite")),
-        place=partial(_place, file),
+        place=_place,
         rows={part: sum(map(len, lists.values())) for part, lists in (("judge_records", judges), ("pairs", pairs))},
     )
 
@@ -82,7 +82,7 @@ def _flags(document: Reader, name: str, *, null: bool) -> dict[str, bool | None]
     return {key: source.value[key] for key in sorted(source.value)}
 
 
-def _place(file: str, part: str, key: str, line: int) -> Where:
+def _place(part: str, key: str, file: str, line: int) -> Where:
     name = (JUDGE_LISTS | PAIR_LISTS).get(key, part)
     return Where(file, field=f"{name}[{line - 1}]")
 

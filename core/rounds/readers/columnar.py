@@ -20,7 +20,7 @@ from core.rounds.columns import CellFault, Column, TypedBatch
 from core.rounds.folder import bounded_rows
 from core.rounds.notes import Note
 from core.rounds.readers.packed import name_parts, seekable, too_much, unpacked_limit
-from core.rounds.typing_arrow import is_list, type_batches
+from core.rounds.typing_arrow import NARROW_FLOATS, is_list, type_batches
 from core.rounds.typing_rows import RawRow
 from core.settings import SETTINGS
 
@@ -99,6 +99,14 @@ def known_rows(path: Path) -> int | None:
         return int(pq.read_metadata(path).num_rows)
     except (OSError, ValueError):
         return None
+
+
+def narrow_floats(path: Path, file: str) -> list[str]:
+    """The columns of a table that are FLOAT or HALF; none where the file is no table of columns with types."""
+    if name_parts(path.name).suffix not in SUFFIXES:
+        return []
+    with opened_table(path, file) as table:
+        return [field.name for field in table.schema if field.type in NARROW_FLOATS]
 
 
 def _broken(code: str, name: str, file: str) -> RoundError:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from core.errors import RoundError, Where
+from core.rounds.readers import trl
 from core.rounds.readers.containers import first_values
 from core.rounds.readers.format import Format, Option
 from core.rounds.strict import described, nearest, unknown_remedy
@@ -21,7 +22,7 @@ _CHARACTERS: Final[int] = SETTINGS["formats"]["option_characters"]
 _ANY_NAME: Final = ".NAME"
 """The end of an option that stands for a family: ``column.NAME`` is ``column.pair_id``, ``column.task_id``, ..."""
 
-_ALL: Final[tuple[Format, ...]] = ()
+_ALL: Final[tuple[Format, ...]] = (*trl.FORMATS,)
 
 
 def _registry(formats: Iterable[Format]) -> Mapping[str, Format]:
@@ -59,13 +60,13 @@ def detect(path: Path, file: str, *, part: str | None = None) -> tuple[Format, s
     if not fits:
         keys = f"rows with the keys {', '.join(sorted(values[0]))}" if values and isinstance(values[0], dict) else "no rows that can be told"
         _undecided("unrecognised_format", keys, file)
-    _undecided("ambiguous_format", f"several that fit: {'; '.join(f'{item.name} ({why})' for item, why in fits)}", file)
+    _undecided("ambiguous_format", f"rows that fit {' and '.join(item.name for item, _ in fits)}", file)
 
 
 def _undecided(code: str, got: str, file: str) -> NoReturn:
     raise RoundError(
         code, expected="rows of one known format", got=got, where=Where(file),
-        remedy="name the format yourself (countersign ingest --formats lists them); none is guessed, because the wrong one would change text",
+        remedy="name the format yourself; countersign ingest --formats lists them, and none is guessed",
     )
 
 

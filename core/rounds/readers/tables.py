@@ -1,6 +1,7 @@
 """A folder of tables: the proposer's round.json, and one file a part (``pairs.jsonl``, ``holdout.json``, ...).
 
-Every file must be one of these; anything else in the folder is refused by name, so that no part is left out by a typo.
+Every file must be one of these, or one that ``sources`` of the round.json declares; anything else in the folder is refused by name, so
+that no part is left out by a typo.
 """
 from __future__ import annotations
 
@@ -12,12 +13,14 @@ from typing import Any
 from core.canonical import parse_json
 from core.errors import RoundError, Where
 from core.rounds.columns import PART_COLUMNS, RowFault, TypedBatch
+from core.rounds.declared import Sources
 from core.rounds.folder import ROUND_FILE
 from core.rounds.manifest import RoundManifest
 from core.rounds.notes import Note
 from core.rounds.readers import READERS, TableReader, json_list, reader_of
 from core.rounds.readers.columnar import known_rows
 from core.rounds.readers.packed import name_parts
+from core.rounds.readers.sources import file_in, holdout_of, known_total, resolved, tables_of
 from core.rounds.source import RoundSource, check_person, holdout_items, without_faults
 from core.rounds.strict import nearest
 from core.schemas import ALL_PARTS
@@ -26,22 +29,27 @@ from core.schemas import ALL_PARTS
 def read_folder(folder: Path, *, round_id: str | None, created_at: str | None, now: str) -> RoundSource:
     """A folder of tables as a round source. ``round_id`` and ``created_at`` stand before what its round.json says; ``now``
     stands where neither does. Raises RoundError."""
-    files = _part_files(folder)
     notes: list[Note] = []
     manifest = _manifest(folder / ROUND_FILE, round_id, created_at, now)
+    files = _part_files(folder, manifest.sources)
+    manifest, foreign = resolved(manifest, partial(file_in, folder), notes)
     holdout = _holdout(folder / files["holdout"], files["holdout"], notes) if "holdout" in files else None
+    if "holdout" in foreign:
+        holdout = holdout_of(foreign["holdout"])
     if holdout is not None and manifest.holdout_lock is None:
         raise RoundError(
             "missing_lock", expected="the digest that was registered for the holdout", got="nothing",
             remedy="state holdout_lock.sha256; a round with a holdout cannot do without", where=Where(ROUND_FILE, field="holdout_lock"),
         )
-    tables = {part: partial(_typed, folder / files[part], files[part], part, notes) for part in PART_COLUMNS if part in files}
-    rows = {part: known_rows(folder / files[part]) for part in tables}
+    own = {part: partial(_typed, folder / files[part], files[part], part, notes) for part in PART_COLUMNS if part in files}
+    tables = own | tables_of(foreign)
+    rows = {part: known_rows(folder / files[part]) for part in own} | {part: known_total(found) for part, found in foreign.items()}
+    return RoundSource(manifest, {part: tables[part] for part in PART_COLUMNS if part in tables}, holdout, place_of_row, rows, notes)
 
-    def place(part: str, key: str, line: int) -> Where:
-        return Where(files[part], line)
 
-    return RoundSource(manifest, tables, holdout, place, rows, notes)
+def place_of_row(part: str, key: str, file: str, line: int) -> Where:
+    """Where a row of a table stands: its file and line."""
+    return Where(file, line)
 
 
 def _manifest(path: Path, round_id: str | None, created_at: str | None, now: str) -> RoundManifest:
@@ -61,18 +69,20 @@ def _manifest(path: Path, round_id: str | None, created_at: str | None, now: str
     return manifest
 
 
-def _part_files(folder: Path) -> dict[str, str]:
-    """Part -> file name, for the files of a folder."""
+def _part_files(folder: Path, sources: Sources) -> dict[str, str]:
+    """Part -> file name, for the files of a folder that are no declared foreign files."""
     found: dict[str, str] = {}
+    declared = {source.file for part in sources.values() for source in part}
     for path in sorted(folder.iterdir()):
-        if path.name == ROUND_FILE:
+        if path.name == ROUND_FILE or path.name in declared:
             continue
         part, reader = name_parts(path.name).stem, reader_of(path.name)
         if part not in ALL_PARTS or reader is None or not path.is_file():
             _refuse_file(path)
-        if part in found:
+        if part in found or part in sources:
+            other = found[part] if part in found else f"the declared {sources[part][0].file}"
             raise RoundError(
-                "part_given_twice", expected="one file for each part", got=f"{found[part]} and {path.name}", remedy="keep one of the two",
+                "part_given_twice", expected="one file for each part", got=f"{other} and {path.name}", remedy="keep one of the two",
                 where=Where(path.name),
             )
         with path.open("rb"):

@@ -1,0 +1,103 @@
+"""Log-probabilities of foreign rows: several spellings of one quantity, and the averages that are another.
+
+A trainer logs the sum over the tokens of a completion, or its mean per token, and the names barely differ. So the proposer declares
+which it is (option ``logps``); nothing is taken for a sum because of its name. Spellings:
+``{policy,ref,reference}_{chosen,rejected}_logps`` (TRL) and ``{policy,ref,reference}_logp_{chosen,rejected}``; with ``mean``, ``avg`` or
+``average`` in the name they are averages.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any, Final, NamedTuple
+
+from core.errors import RoundError, Where
+from core.rounds.columns import CellFault
+from core.rounds.readers.format import Option
+from core.rounds.strict import described
+
+SUMS, PRODUCTS, UNUSED = "sums", "averages_times_tokens", "unused"
+OPTION: Final = Option(
+    "what the log-prob columns hold: sums over the completion's tokens, averages to be multiplied by the token counts, or nothing that is used",
+    (SUMS, PRODUCTS, UNUSED),
+)
+_MODELS: Final = {"policy": "policy", "ref": "ref", "reference": "ref"}
+_NAME: Final = re.compile(
+    r"(?P<model>policy|ref|reference)_(?:(?P<average>mean|avg|average)_)?"
+    r"(?:(?P<side>chosen|rejected)_logps?|logps?_(?P<other>chosen|rejected))(?:_(?P<late>mean|avg|average))?",
+)
+
+
+class Spelling(NamedTuple):
+    """What a column name says: the column of ours that it is, and whether it is an average per token."""
+
+    column: str
+    average: bool
+
+
+def spelling(name: str) -> Spelling | None:
+    """What a column holds by its name, or None where it is no log-prob of the policy or the reference."""
+    match = _NAME.fullmatch(name)
+    if match is None:
+        return None
+    column = f"{_MODELS[match['model']]}_logp_{match['side'] or match['other']}"
+    return Spelling(column, match["average"] is not None or match["late"] is not None)
+
+
+def _spelled(row: dict[str, Any]) -> Iterator[tuple[str, Spelling]]:
+    for name in row:
+        found = spelling(name)
+        if found is not None:
+            yield name, found
+
+
+def check_declared(row: dict[str, Any], declared: str | None, file: str) -> None:
+    """Refuse a file whose first row has log-probs that nobody declared, or averages where sums are declared and none is there."""
+    found = list(_spelled(row))
+    sums = {item.column for _, item in found if not item.average}
+    for name, item in found:
+        if declared is None:
+            _refuse(file, name, "undeclared_logps", f"the option logps, one of {', '.join(OPTION.choices)}", "none",
+                    "declare logps=sums if each is the sum over the completion's tokens")
+        if declared == SUMS and item.average and item.column not in sums:
+            _refuse(file, name, "averaged_logps", "a sum over the completion's tokens", "an average per token",
+                    f"hand over sums, or declare logps={PRODUCTS} if the token counts are those of the averages")
+
+
+def _refuse(file: str, name: str, code: str, expected: str, got: str, remedy: str) -> None:
+    raise RoundError(code, expected=expected, got=got, remedy=remedy, where=Where(file, field=name))
+
+
+def renamed(row: dict[str, Any], declared: str | None) -> dict[str, Any]:
+    """A row with its declared log-probs under our names; the others stay where they are. Raises CellFault."""
+    if declared is None or declared == UNUSED:
+        # our own names are no stray column: they would be read as sums
+        return {_unused_name(name) if declared == UNUSED else name: value for name, value in row.items()}
+    changed = dict(row)
+    for name, item in _spelled(row):
+        if item.average != (declared == PRODUCTS):
+            continue
+        value = changed.pop(name)
+        if item.column in changed:
+            raise CellFault(name, "said_twice", f"one column for {item.column}", "two")
+        changed[item.column] = _product(name, value, row, item.column) if item.average else value
+    return changed
+
+
+def _unused_name(name: str) -> str:
+    found = spelling(name)
+    return f"unused_{name}" if found is not None and name == found.column else name
+
+
+def _product(name: str, average: Any, row: dict[str, Any], column: str) -> float | None:
+    """The sum that an average and a token count make: their exact product, rounded once to a double."""
+    if average is None:
+        return None
+    count_name = f"{column.rpartition('_')[-1]}_token_count"
+    count = row.get(count_name)
+    if type(count) is not int or count < 1:
+        raise CellFault(count_name, "bad_token_count", f"the count of tokens that {name} is an average over", described(count))
+    if isinstance(average, bool) or not isinstance(average, (int, float)):
+        raise CellFault(name, "wrong_type", "a number", described(average))
+    return float(Fraction(repr(average)) * count)

@@ -1,0 +1,212 @@
+"""What all formats of preference pairs share: ids, origin, flags, log-probs and mapped columns, each only as declared.
+
+A format brings a ``shape``: how a row's own keys become ``prompt``, ``chosen`` and ``rejected``. Everything else a row has is kept: under
+our name where it has one, otherwise in ``extra`` (tools, ratings' models, margins), so that an export can give it back.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from core.errors import RoundError, Where
+from core.rounds.columns import PAIR_COLUMNS, CellFault, Column, Kind
+from core.rounds.notes import Note
+from core.rounds.readers import log_probs
+from core.rounds.readers.columnar import narrow_floats
+from core.rounds.readers.containers import raw_rows
+from core.rounds.readers.foreign_ids import IdRule
+from core.rounds.readers.format import Declared, Format, Option
+from core.rounds.readers.packed import name_parts
+from core.rounds.strict import described
+from core.rounds.typing_rows import RawRow
+from core.settings import SETTINGS
+
+Row = dict[str, Any]
+Shape = Callable[[Row, Mapping[str, str]], Row]
+"""(a row, the options) -> the row with prompt, chosen and rejected under our names. It may change the row it gets. Raises CellFault."""
+
+COLUMN: Final = "column."
+_DIGITS: Final[int] = SETTINGS["formats"]["id_digits"]
+_COLUMNS: Final[Mapping[str, Column]] = {column.name: column for column in PAIR_COLUMNS}
+_FLAGS: Final = ("chosen_verified_pass", "rejected_tombstone_fail")
+_BOOLEANS: Final[Mapping[str, Mapping[Any, bool]]] = {"0/1": {0: False, 1: True}, "true/false": {"false": False, "true": True}}
+OPTIONS: Final[Mapping[str, Option]] = {
+    "ids": Option("how pairs get their ids where the file has none: FILE-000001 by the row's line", ("line",)),
+    "integer_ids": Option("ids that are integers become their decimal text", ("text",)),
+    "origin": Option("where all pairs come from, where the file does not say", ("verified", "synthetic")),
+    "judge": Option("the judge that approved all pairs of synthetic origin"),
+    "flags": Option("both verifier flags are true by the data set's own labels; the round has to say verification: dataset_label", ("dataset_label",)),
+    "booleans": Option("read verifier flags that are written so as true and false", tuple(_BOOLEANS)),
+    "logps": log_probs.OPTION,
+    "column.NAME": Option("the file's column for one of ours, such as column.pair_id=prompt_id or column.chosen_token_count=n_chosen"),
+    "struct_nulls": Option("nulls inside Arrow structs are absent keys, in tool arguments and parameters too", ("absent",)),
+}
+
+
+def preference_format(
+    name: str, title: str, shape: Shape, recognise: Callable[[Sequence[Any], Path], str | None], options: Mapping[str, Option] | None = None,
+) -> Format:
+    """A format of preference pairs with the shared options and its own."""
+    def rows(declared: Declared) -> Iterator[RawRow]:
+        return _rows(declared, name, shape)
+
+    return Format(name, "pairs", title, rows, recognise, {**(options or {}), **OPTIONS})
+
+
+def _rows(declared: Declared, format_name: str, shape: Shape) -> Iterator[RawRow]:
+    _check_mapping(declared)
+    common = _Common(declared, format_name)
+    struct_nulls = declared.options.get("struct_nulls") == "absent"
+    for row in raw_rows(declared.path, declared.file, declared.notes, struct_nulls=struct_nulls):
+        value = row.value
+        if isinstance(value, dict):
+            try:
+                value = common.completed(shape(common.mapped(value), declared.options), row.line)
+            except CellFault as fault:
+                value = fault
+        yield RawRow(row.line, value, row.raw)
+    declared.notes.extend(common.notes())
+
+
+def _check_mapping(declared: Declared) -> None:
+    """Refuse a mapping to a column that pairs do not have, and FLOAT columns where a double belongs."""
+    mapped = {name.removeprefix(COLUMN): value for name, value in declared.options.items() if name.startswith(COLUMN)}
+    for name in mapped:
+        if name not in _COLUMNS:
+            raise RoundError(
+                "unknown_column", expected=f"one of {', '.join(_COLUMNS)}", got=repr(name), remedy="map one of our columns",
+                where=Where(declared.file, field=f"{COLUMN}{name}"),
+            )
+    doubles = {name for name, column in _COLUMNS.items() if column.kind is Kind.DOUBLE}
+    for name in narrow_floats(declared.path, declared.file):
+        ours = next((own for own, theirs in mapped.items() if theirs == name), name)
+        if ours in doubles or log_probs.spelling(name) is not None:
+            raise RoundError(
+                "float_column", expected="a DOUBLE column", got="FLOAT or HALF", where=Where(declared.file, field=name),
+                remedy="write DOUBLE: a float32 is another number than the one that was measured",
+            )
+
+
+class _Common:
+    """What a row gets besides its shape, by the options of one file."""
+
+    def __init__(self, declared: Declared, format_name: str) -> None:
+        self._file, self._options = declared.file, declared.options
+        self._stem = name_parts(declared.file).stem
+        self._mapping = {name.removeprefix(COLUMN): value for name, value in declared.options.items() if name.startswith(COLUMN)}
+        self._ids = IdRule(self._mapping.get("pair_id", "pair_id"), format_name) if "integer_ids" in declared.options else None
+        self._first = True
+        self._coerced = 0
+
+    def mapped(self, row: Row) -> Row:
+        """The row with the columns that the proposer mapped under our names."""
+        changed = dict(row)
+        for ours, theirs in self._mapping.items():
+            if theirs not in row:
+                continue
+            if ours != theirs and ours in row:
+                raise CellFault(theirs, "said_twice", f"one column for {ours}", "two")
+            del changed[theirs]
+            changed[ours] = row[theirs]
+        return changed
+
+    def completed(self, row: Row, line: int) -> Row:
+        """The row with its id, origin, flags and log-probs as declared."""
+        if self._first:
+            self._check_first(row)
+            self._first = False
+        row = log_probs.renamed(row, self._options.get("logps"))
+        self._add_id(row, line)
+        self._add(row, "origin", self._options.get("origin"))
+        self._add(row, "judge_id", self._options.get("judge"))
+        for name in _FLAGS:
+            self._add(row, name, True if "flags" in self._options else None)
+            self._coerce(row, name)
+        return row
+
+    def _check_first(self, row: Row) -> None:
+        """What no row could repair is told at the first one that has its shape."""
+        if "pair_id" not in row and "ids" not in self._options:
+            self._refuse("missing_ids", "pair_id", "an id for each pair", "declare column.pair_id=NAME, or ids=line to number them by line")
+        if "origin" not in row and "origin" not in self._options:
+            self._refuse("missing_origin", "origin", "where the pairs come from", "declare origin=verified or origin=synthetic (with judge=ID)")
+        log_probs.check_declared(row, self._options.get("logps"), self._file)
+
+    def _refuse(self, code: str, field: str, expected: str, remedy: str) -> None:
+        raise RoundError(code, expected=expected, got="nothing", remedy=remedy, where=Where(self._file, field=field))
+
+    def _add(self, row: Row, name: str, value: Any) -> None:
+        if value is None:
+            return
+        if name in row:
+            raise CellFault(name, "said_twice", f"{name} in the row or declared for the file", "both")
+        row[name] = value
+
+    def _add_id(self, row: Row, line: int) -> None:
+        if "ids" in self._options:
+            self._add(row, "pair_id", f"{self._stem}-{line:0{_DIGITS}d}")
+        elif self._ids is not None and "pair_id" in row:
+            row["pair_id"] = self._ids.text(row["pair_id"])
+
+    def _coerce(self, row: Row, name: str) -> None:
+        written = self._options.get("booleans")
+        if written is None or row.get(name) is None or isinstance(row[name], bool):
+            return
+        values = _BOOLEANS[written]
+        value = row[name]
+        if not isinstance(value, (int, str)) or value not in values:
+            raise CellFault(name, "wrong_type", f"a flag written as {written}", described(value))
+        row[name] = values[value]
+        self._coerced += 1
+
+    def notes(self) -> list[Note]:
+        """What was made of ids and flags, once all rows are read."""
+        found = [] if self._ids is None else self._ids.notes(self._file)
+        if self._coerced:
+            written = self._options["booleans"]
+            found.append(Note("coerced_flags", f"{self._file}: {self._coerced} verifier flags were read as true or false ({written}), as declared"))
+        return found
+
+
+# what several shapes need
+
+
+def taken(row: Row, key: str) -> Any:
+    """The value of a key, taken out of the row. Raises CellFault where it is absent."""
+    if key not in row:
+        raise CellFault(key, "missing_field", "this key", "nothing")
+    return row.pop(key)
+
+
+def text_of(row: Row, key: str) -> str:
+    """A text, taken out of the row. Raises CellFault."""
+    value = taken(row, key)
+    if not isinstance(value, str):
+        raise CellFault(key, "wrong_type", "text", described(value))
+    return value
+
+
+def is_message(value: Any) -> bool:
+    """Whether a value looks like one chat message."""
+    return isinstance(value, dict) and isinstance(value.get("role"), str) and ("content" in value or "tool_calls" in value)
+
+
+def is_messages(value: Any) -> bool:
+    """Whether a value is a list of chat messages, not empty."""
+    return isinstance(value, list) and bool(value) and all(map(is_message, value))
+
+
+def message(role: str, content: Any) -> Row:
+    """A chat message."""
+    return {"role": role, "content": content}
+
+
+def all_have(rows: Sequence[Any], *keys: str) -> bool:
+    """Whether there are rows and all of them are objects with these keys."""
+    return bool(rows) and all(isinstance(row, dict) and all(key in row for key in keys) for row in rows)
+
+
+def none_has(rows: Sequence[Any], *keys: str) -> bool:
+    """Whether no row has any of these keys."""
+    return not any(isinstance(row, dict) and key in row for row in rows for key in keys)

@@ -1,0 +1,74 @@
+"""TRL's preference rows (and OpenRLHF's, which look the same): ``prompt``, ``chosen``, ``rejected``, each text or a list of messages.
+
+The prompt may be left out where both sides are messages that begin with the same user turns (TRL's implicit prompt, OpenRLHF without
+``prompt_key``): whole turns up to the last shared user turn are the prompt. Texts are never split: without a prompt they are refused.
+``tools`` (schemas or a JSON string) and ``chat_template_kwargs`` are kept as they are.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from core.rounds.columns import CellFault
+from core.rounds.readers.format import Option
+from core.rounds.readers.preference import Row, all_have, is_messages, none_has, preference_format
+
+_OTHERS: Final = (
+    "score_chosen", "score_rejected", "chosen_rating", "rejected_rating", "chosen-rating", "rejected-rating", "instruction", "question",
+    "conversations", "messages", "input",
+)
+"""Keys that other formats are told by."""
+_KEYS: Final = ("prompt_key", "chosen_key", "rejected_key")
+
+
+def _shape(row: Row, options: Mapping[str, str]) -> Row:
+    if row.get("prompt") is None and isinstance(row.get("chosen"), str):
+        raise CellFault(
+            "prompt", "missing_prompt", "a prompt of its own: text is never split at what both answers begin with",
+            "null" if "prompt" in row else "nothing",
+        )
+    return row
+
+
+def _recognise(rows: Sequence[Any], path: Path) -> str | None:
+    if not all_have(rows, "chosen", "rejected") or not none_has(rows, *_OTHERS):
+        return None
+    with_prompt = all_have(rows, "prompt")
+    if all(is_messages(row["chosen"]) and is_messages(row["rejected"]) for row in rows):
+        prompt = "with a prompt of their own" if with_prompt else "whose shared turns are the prompt"
+        tools = " and tools" if all_have(rows, "tools") else ""
+        return f"every row looked at has chosen and rejected as messages, {prompt}{tools}"
+    if with_prompt and all(isinstance(row["chosen"], str) and isinstance(row["rejected"], str) for row in rows):
+        return "every row looked at has prompt, chosen and rejected, the answers as text"
+    return None
+
+
+def _openrlhf_shape(row: Row, options: Mapping[str, str]) -> Row:
+    for option in _KEYS:
+        key = options.get(option)
+        ours = option.removesuffix("_key")
+        if key is None or key == ours:
+            continue
+        if ours in row:
+            raise CellFault(ours, "said_twice", f"{key} alone, as {option} says", "both")
+        if key in row:
+            row[ours] = row.pop(key)
+    return _shape(row, options)
+
+
+def _never(rows: Sequence[Any], path: Path) -> str | None:
+    """Rows that another format's rows look like are never told by themselves."""
+    return None
+
+
+TRL: Final = preference_format("trl", "TRL preference rows: explicit or implicit prompt, text or chat, with tools", _shape, _recognise)
+OPENRLHF: Final = preference_format(
+    "openrlhf", "OpenRLHF preference rows, by their keys", _openrlhf_shape, _never,
+    {
+        "prompt_key": Option("OpenRLHF's --data.prompt_key; left out, the prompt is inside both sides"),
+        "chosen_key": Option("OpenRLHF's --data.chosen_key, chosen where left out"),
+        "rejected_key": Option("OpenRLHF's --data.rejected_key, rejected where left out"),
+    },
+)
+FORMATS: Final = (TRL, OPENRLHF)
