@@ -36,7 +36,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
     "integer_ids": Option("ids that are integers become their decimal text", ("text",)),
     "origin": Option("where all pairs come from, where the file does not say", ("verified", "synthetic")),
     "judge": Option("the judge that approved all pairs of synthetic origin"),
-    "flags": Option("both verifier flags are true by the data set's own labels; the round has to say verification: dataset_label", ("dataset_label",)),
+    "flags": Option("both verifier flags are true by the data set's own labels; the round must say verification: dataset_label", ("dataset_label",)),
     "booleans": Option("read verifier flags that are written so as true and false", tuple(_BOOLEANS)),
     "logps": log_probs.OPTION,
     "column.NAME": Option("the file's column for one of ours, such as column.pair_id=prompt_id or column.chosen_token_count=n_chosen"),
