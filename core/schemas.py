@@ -52,9 +52,11 @@ OUTCOMES: Final = _schema(
 SANITY: Final = _schema({"id": _TEXT, "passed": _BOOL}, {"prompt": _TEXT, "response": _TEXT, "extra": _TEXT})
 BEHAVIOURS: Final = _schema(
     {"behaviour": _TEXT, "version": _TEXT, "test_version": _TEXT, "item_id": _TEXT, "run": _INT},
-    {"passed": _BOOL, "judge_id": _TEXT, "extra": _TEXT},
+    {"passed": _BOOL, "judge_id": _TEXT, "contaminated": _BOOL, "gave_reward": _BOOL, "extra": _TEXT},
 )
-"""Outcomes of named behaviours over model versions. ``passed`` is null where nothing was graded, ``judge_id`` where a program graded."""
+"""Outcomes of named behaviours over model versions. ``passed`` is null where nothing was graded, ``judge_id`` where a program graded.
+``contaminated``: the item was found in the training data of that version (null: nobody looked); ``gave_reward``: the grader's scores
+were also the training reward of that version (null: not stated). They feed no gate."""
 QUARANTINE: Final = _schema(
     {"part": _TEXT, "file": _TEXT, "line": _INT, "field": _TEXT, "code": _TEXT, "expected": _TEXT, "raw": _TEXT}, {},
 )
@@ -66,8 +68,8 @@ RATINGS: Final = _schema({"case_id": _TEXT, "rater_id": _TEXT, "label": _TEXT}, 
 
 PARTS: Final = ("judge_records", "pairs", "holdout", "outcomes", "sanity")
 """Parts without which there is no receipt. ``pairs`` becomes two files (pairs, text); ``holdout`` is JSON; the rest are Parquet."""
-OPTIONAL_PARTS: Final = ("ratings",)
-"""Parts that may be supplied besides; a round that has one has the next ``schema_version``, so that every other keeps its digest."""
+OPTIONAL_PARTS: Final = ("ratings", "behaviours")
+"""Parts that may be supplied besides; a round that has one has a later ``schema_version``, so that every other keeps its digest."""
 ALL_PARTS: Final = (*PARTS, *OPTIONAL_PARTS)
 
 SCORED: Final = _schema(

@@ -18,18 +18,13 @@ from core.gates.behaviour_versions import HistoryPoint, VersionComparison, behav
 from core.gates.behaviours import ClaimPolicy, Grader, Measurement
 from core.gates.strength_rules import LEVEL_KEYS, Levels
 from core.grid import Grid
-from core.rounds.columns import Column, Kind, RowFault
+from core.rounds.columns import BEHAVIOUR_COLUMNS, RowFault
 from core.rounds.readers import READERS, json_list
 from core.rounds.source import without_faults
 from core.rounds.strict import Reader, document_reader, nearest
 from core.statistics.arms import Reducer
 from core.statistics.ratio import Ratio
 
-COLUMNS: Final[tuple[Column, ...]] = (
-    *(Column(name, Kind.ID, required=True, nullable=False) for name in ("behaviour", "version", "test_version", "item_id")),
-    Column("run", Kind.INTEGER, default=0), Column("passed", Kind.FLAG, required=True), Column("judge_id", Kind.ID),
-)
-"""Columns of the table: ``passed`` null where nothing was graded, ``judge_id`` absent or null where a program graded."""
 _ABOUT: Final = ("judges", "contamination")
 _JUDGE: Final = ("agreed", "cases", "gave_reward")
 _REDUCERS: Final[Mapping[str, Reducer]] = {"majority": "majority", "all": "all", "any": "any"}
@@ -62,7 +57,7 @@ def read_behaviours(path: Path, about: About) -> BehaviourTable:
     def place(fault: RowFault) -> Where:
         return Where(path.name, fault.line, fault.field or None)
 
-    batches = [batch.rows for batch in without_faults(reader.typed(path, path.name, COLUMNS, []), place) if batch.rows.num_rows]
+    batches = [batch.rows for batch in without_faults(reader.typed(path, path.name, BEHAVIOUR_COLUMNS, []), place) if batch.rows.num_rows]
     if not batches:
         raise RoundError("no_behaviours", expected="at least one outcome", got="none", remedy="write one row an item and run", where=Where(path.name))
     table = pa.Table.from_batches(batches)

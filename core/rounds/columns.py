@@ -95,8 +95,13 @@ SANITY_COLUMNS: Final[tuple[Column, ...]] = (
     *_required(Kind.ID, "id"), *_required(Kind.FLAG, "passed"), *_optional(Kind.TEXT, "prompt", "response"),
 )
 RATING_COLUMNS: Final[tuple[Column, ...]] = tuple(_required(Kind.ID, "case_id", "rater_id", "label"))
+BEHAVIOUR_COLUMNS: Final[tuple[Column, ...]] = (
+    *_required(Kind.ID, "behaviour", "version", "test_version", "item_id"), Column("run", Kind.INTEGER, default=0), *_verdicts("passed"),
+    *_optional(Kind.ID, "judge_id"), *_optional(Kind.FLAG, "contaminated", "gave_reward"),
+)
 PART_COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
     "judge_records": JUDGE_COLUMNS, "pairs": PAIR_COLUMNS, "outcomes": OUTCOME_COLUMNS, "sanity": SANITY_COLUMNS, "ratings": RATING_COLUMNS,
+    "behaviours": BEHAVIOUR_COLUMNS,
 }
 
 _MAY_LACK: Final = ("chosen_token_count", "rejected_token_count", "chosen_verified_pass", "rejected_tombstone_fail")

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from core.canonical import file_digest, parse_canonical, parse_json, sha256_hex
 from core.errors import DigestMismatch, RoundError, Where
 from core.rounds.manifest import QUARANTINE_FILE, RoundManifest, is_digest
-from core.schemas import JUDGE_RECORDS, OUTCOMES, PAIRS, QUARANTINE, RATINGS, SANITY, TEXT
+from core.schemas import BEHAVIOURS, JUDGE_RECORDS, OUTCOMES, PAIRS, QUARANTINE, RATINGS, SANITY, TEXT
 from core.settings import SETTINGS
 
 ROUND_FILE: Final = "round.json"
@@ -24,7 +24,8 @@ HOLDOUT_FILE: Final = "holdout.json"
 PAIRS_FILE: Final = "pairs.parquet"
 TEXT_FILE: Final = "text.parquet"
 TABLE_SCHEMAS: Final[dict[str, pa.Schema]] = {
-    "judge_records": JUDGE_RECORDS, "outcomes": OUTCOMES, "sanity": SANITY, "ratings": RATINGS, "quarantine": QUARANTINE,
+    "judge_records": JUDGE_RECORDS, "outcomes": OUTCOMES, "sanity": SANITY, "ratings": RATINGS, "behaviours": BEHAVIOURS,
+    "quarantine": QUARANTINE,
 }
 """Parts that are one table each; the pairs are two (PAIRS and TEXT)."""
 
@@ -65,8 +66,7 @@ class Round:
         return part in self.manifest.parts
 
     def table(self, part: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """``judge_records``, ``outcomes``, ``sanity``, ``ratings`` or ``quarantine`` whole, or some of its columns; without rows
-        where it was not supplied."""
+        """A part that is one table (TABLE_SCHEMAS) whole, or some of its columns; without rows where it was not supplied."""
         schema = TABLE_SCHEMAS[part]
         name = f"{part}.parquet"
         if name in self.manifest.files:

@@ -13,15 +13,16 @@ import pyarrow.compute as pc
 from core.canonical import parse_canonical
 from core.errors import RoundError, Where
 from core.rounds.folder import HOLDOUT_FILE, PAIRS_FILE, TEXT_FILE, Round
+from core.rounds.repeats import BEHAVIOUR_KEY
 from core.rounds.source import holdout_items
 from core.rounds.typing_rows import RawRow
 
 _COLUMNS: Final = {
     "judge_records": ("judge_id", "case_id", "order_swapped"), "outcomes": ("arm",), "sanity": ("id",), "ratings": ("case_id", "rater_id"),
-    "quarantine": ("line",),
+    "behaviours": BEHAVIOUR_KEY, "quarantine": ("line",),
 }
 """The columns of each table that are looked at."""
-_ONCE: Final = ("judge_records", "sanity", "ratings")
+_ONCE: Final = ("judge_records", "sanity", "ratings", "behaviours")
 """Parts whose rows are unique by those columns. Outcomes said twice are found by the gate, which names the item."""
 _ARMS: Final = ("baseline", "candidate")
 

@@ -27,7 +27,7 @@ from core.rounds.readers import json_list
 from core.rounds.readers.bundle import read_bundle
 from core.rounds.readers.single import ForeignFile, read_file
 from core.rounds.readers.tables import read_folder
-from core.rounds.repeats import drop_repeated_pairs, merged_ratings, merged_records
+from core.rounds.repeats import drop_repeated_pairs, merged_behaviours, merged_ratings, merged_records
 from core.rounds.source import RoundSource, holdout_bytes
 from core.rounds.workspace import Workspace
 from core.rounds.writers import PairsWriter, QuarantineWriter, write_table
@@ -243,6 +243,8 @@ class _Work:
             table, note = merged_records(table, numbers, place)
         elif part == "ratings":
             table, note = merged_ratings(table, numbers, lambda number: place("", number))
+        elif part == "behaviours":
+            table, note = merged_behaviours(table, numbers, lambda number: place("", number))
         elif part == "sanity":
             _reject_repeated_canaries(table["id"], lambda number: place("", number))
         self._source.notes += [] if note is None else [note]

@@ -20,7 +20,7 @@ _NAMED: Final[int] = SETTINGS["display"]["page_rows"]
 def extra_columns(source: Round) -> dict[str, list[str]]:
     """Part -> the unknown columns that are kept in ``extra``, by name."""
     found: dict[str, list[str]] = {}
-    for part in ("judge_records", "pairs", "outcomes", "sanity", "ratings"):
+    for part in ("judge_records", "pairs", "outcomes", "sanity", "ratings", "behaviours"):
         if not source.has(part):
             continue
         column = (source.narrow(["extra"]) if part == "pairs" else source.table(part))["extra"]

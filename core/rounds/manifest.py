@@ -17,15 +17,15 @@ from core.canonical import canonical_digest
 from core.errors import RoundError, Where
 from core.rounds.declared import Sources, read_sources
 from core.rounds.strict import Reader, document_reader
-from core.schemas import ALL_PARTS, OPTIONAL_PARTS
+from core.schemas import ALL_PARTS
 from core.settings import SETTINGS
 from core.text import visible_line
 
 SCHEMA_VERSION: Final = 1
-NEXT_SCHEMA_VERSION: Final = SCHEMA_VERSION + 1
-"""The version of a round that has one of the optional parts."""
-SOURCES_SCHEMA_VERSION: Final = NEXT_SCHEMA_VERSION + 1
-"""The version of a round with declared foreign files (``sources``)."""
+ADDITIONS: Final = ("ratings", "sources", "behaviours")
+"""What a round may have beyond version 1, in the order in which it came: optional parts, and ``sources`` (declared foreign files).
+Each raised the version by one; a round is stored under the lowest version that knows all that it has."""
+LATEST_SCHEMA_VERSION: Final = SCHEMA_VERSION + len(ADDITIONS)
 FORMS: Final = ("bundle", "tables")
 VERIFICATIONS: Final = ("program", "dataset_label")
 QUARANTINE_FILE: Final = "quarantine.parquet"
@@ -36,6 +36,7 @@ PART_FILES: Final[Mapping[str, tuple[str, ...]]] = {
     "outcomes": ("outcomes.parquet",),
     "sanity": ("sanity.parquet",),
     "ratings": ("ratings.parquet",),
+    "behaviours": ("behaviours.parquet",),
 }
 """Files of each part of a round folder; ``quarantine.parquet`` is always there."""
 
@@ -53,9 +54,8 @@ _PROPOSER_REQUIRED: Final = ("schema_version", "round_id", "proposers")
 
 def schema_version_of(parts: Iterable[str], *, sources: bool = False) -> int:
     """The version of a round's round.json: the lowest that knows all of its parts, and its ``sources`` where it has any."""
-    if sources:
-        return SOURCES_SCHEMA_VERSION
-    return SCHEMA_VERSION if set(OPTIONAL_PARTS).isdisjoint(parts) else NEXT_SCHEMA_VERSION
+    has = {*parts, *((_SOURCES,) if sources else ())}
+    return SCHEMA_VERSION + max((place for place, name in enumerate(ADDITIONS, start=1) if name in has), default=0)
 
 
 def is_digest(text: str) -> bool:
@@ -259,9 +259,9 @@ class RoundManifest:
 
 
 def _stated(source: Reader) -> dict[str, Any]:
-    if source.integer("schema_version") not in (SCHEMA_VERSION, NEXT_SCHEMA_VERSION, SOURCES_SCHEMA_VERSION):
+    if not SCHEMA_VERSION <= source.integer("schema_version") <= LATEST_SCHEMA_VERSION:
         source.refuse(
-            "schema_version", "unknown_schema_version", f"{SCHEMA_VERSION} to {SOURCES_SCHEMA_VERSION}", f"{source.value['schema_version']}",
+            "schema_version", "unknown_schema_version", f"{SCHEMA_VERSION} to {LATEST_SCHEMA_VERSION}", f"{source.value['schema_version']}",
             "use the version of this program that wrote it",
         )
     judges = source.object("judges") if source.has("judges") else Reader({}, "judges", source.file)

@@ -48,7 +48,10 @@ def named(items: Iterable[str]) -> str:
 
 def round_notes(source: Round) -> list[Note]:
     """What there is to say about a round beyond its figures, in a fixed order."""
-    return [*_parts(source), *_sources(source), *_models(source), *_judges(source), *_pairs(source), *_outcomes(source), *_ids(source)]
+    return [
+        *_parts(source), *_sources(source), *_models(source), *_judges(source), *_pairs(source), *_outcomes(source), *_behaviours(source),
+        *_ids(source),
+    ]
 
 
 def _parts(source: Round) -> Iterator[Note]:
@@ -120,6 +123,20 @@ def _outcomes(source: Round) -> Iterator[Note]:
     for (code, text), names in faults.items():
         if names:
             yield warning(code, f"{text}: {named(sorted(names))}")
+
+
+def _behaviours(source: Round) -> Iterator[Note]:
+    if not source.has("behaviours"):
+        return
+    table, manifest = source.table("behaviours", ("version", "judge_id")), source.manifest
+    versions = set(pc.unique(table["version"]).to_pylist())
+    lacking = [model.name for model in (manifest.baseline, manifest.candidate) if model.name not in versions]
+    if lacking:
+        yield warning("version_not_measured", f"no behaviour was measured for {named(lacking)}, by the name that round.json gives")
+    graders = set(pc.unique(table["judge_id"].drop_null()).to_pylist())
+    unknown = sorted(graders - set(pc.unique(source.table("judge_records", ("judge_id",))["judge_id"]).to_pylist()))
+    if unknown:
+        yield warning("grader_without_records", f"behaviours were graded by {named(unknown)}, of which there are no judge records to measure it by")
 
 
 def _ids(source: Round) -> Iterator[Note]:

@@ -28,6 +28,8 @@ REPEATED_ROW: Final = "repeated_row"
 _PLACE: Final = ("ordinal", "file", "line", "extra")
 _ROWS: Final[int] = SETTINGS["storage"]["batch_rows"]
 _SHOWN: Final[int] = SETTINGS["display"]["named_ids"]
+BEHAVIOUR_KEY: Final = ("behaviour", "version", "test_version", "judge_id", "item_id", "run")
+"""What tells one outcome of a behaviour from another; ``judge_id`` is null where a program graded."""
 Repeat = tuple[str, RowFault]
 """(file, fault) of a repeated row."""
 
@@ -128,6 +130,27 @@ def merged_ratings(table: pa.Table, lines: pa.Array, place: Callable[[int], Wher
         return table, None
     places = ", ".join(str(place(lines[row].as_py())) for row in repeated[:_SHOWN])
     return kept, Note("repeated_rating", f"{len(repeated)} ratings repeat an earlier one in all columns and count once ({places})")
+
+
+def merged_behaviours(table: pa.Table, lines: pa.Array, place: Callable[[int], Where]) -> tuple[pa.Table, Note | None]:
+    """Outcomes of behaviours, unique by ``BEHAVIOUR_KEY``: identical repeats counted once and noted, conflicting ones refused.
+
+    Raises RoundError ``conflicting_outcome`` naming both places.
+    """
+    def conflict(key: tuple[Any, ...], earlier: int, row: int) -> NoReturn:
+        behaviour, version, test, _, item, run = key
+        first, second = place(lines[earlier].as_py()), place(lines[row].as_py())
+        raise RoundError(
+            "conflicting_outcome", expected="one outcome of an item and run for each behaviour, version, test and grader", where=second,
+            got=f"two different ones of {behaviour!r}, {version!r}, test {test!r}, item {item!r}, run {run}: {first} and {second}",
+            remedy="number the runs, or decide which one is right",
+        )
+
+    kept, repeated = _counted_once(table, BEHAVIOUR_KEY, conflict)
+    if not repeated:
+        return table, None
+    places = ", ".join(str(place(lines[row].as_py())) for row in repeated[:_SHOWN])
+    return kept, Note("repeated_behaviour", f"{len(repeated)} outcomes of behaviours repeat an earlier one and count once ({places})")
 
 
 def _counted_once(table: pa.Table, names: tuple[str, ...], conflict: Callable[[tuple[Any, ...], int, int], NoReturn]) -> tuple[pa.Table, list[int]]:

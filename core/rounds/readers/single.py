@@ -10,7 +10,7 @@ from pathlib import Path
 
 from core.errors import RoundError, Where
 from core.rounds.columns import PART_COLUMNS
-from core.rounds.manifest import SOURCES_SCHEMA_VERSION, RoundManifest, checked_round_id
+from core.rounds.manifest import LATEST_SCHEMA_VERSION, RoundManifest, checked_round_id
 from core.rounds.notes import Note
 from core.rounds.readers.formats import AUTO, detect, format_named
 from core.rounds.readers.packed import name_parts
@@ -39,7 +39,7 @@ def read_file(path: Path, file: str, declared: ForeignFile, *, round_id: str | N
     for proposer in declared.proposers:
         check_person(proposer, Where(field="--proposer"))
     manifest = RoundManifest.from_proposer({
-        "schema_version": SOURCES_SCHEMA_VERSION, "round_id": round_id or checked_round_id(name_parts(file).stem, Where(file)),
+        "schema_version": LATEST_SCHEMA_VERSION, "round_id": round_id or checked_round_id(name_parts(file).stem, Where(file)),
         "proposers": list(declared.proposers), "created_at": created_at,
         "verification": DATASET_LABEL if declared.options.get(FLAGS) == DATASET_LABEL else "program",
         "sources": {chosen.part: [{"file": file, "format": declared.format, "options": dict(declared.options)}]},
