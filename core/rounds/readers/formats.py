@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from core.errors import RoundError, Where
-from core.rounds.readers import trl
+from core.rounds.readers import axolotl, llamafactory, mapped_csv, msswift, openai_preference, rated, trl
 from core.rounds.readers.containers import first_values
 from core.rounds.readers.format import Format, Option
 from core.rounds.strict import described, nearest, unknown_remedy
@@ -22,7 +22,9 @@ _CHARACTERS: Final[int] = SETTINGS["formats"]["option_characters"]
 _ANY_NAME: Final = ".NAME"
 """The end of an option that stands for a family: ``column.NAME`` is ``column.pair_id``, ``column.task_id``, ..."""
 
-_ALL: Final[tuple[Format, ...]] = (*trl.FORMATS,)
+_ALL: Final[tuple[Format, ...]] = (
+    *trl.FORMATS, *rated.FORMATS, *llamafactory.FORMATS, *msswift.FORMATS, *axolotl.FORMATS, *openai_preference.FORMATS, *mapped_csv.FORMATS,
+)
 
 
 def _registry(formats: Iterable[Format]) -> Mapping[str, Format]:

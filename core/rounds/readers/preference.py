@@ -5,32 +5,38 @@ our name where it has one, otherwise in ``extra`` (tools, ratings' models, margi
 """
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from core.errors import RoundError, Where
 from core.rounds.columns import PAIR_COLUMNS, CellFault, Column, Kind
 from core.rounds.notes import Note
 from core.rounds.readers import log_probs
 from core.rounds.readers.columnar import narrow_floats
-from core.rounds.readers.containers import raw_rows
+from core.rounds.readers.containers import first_values, raw_rows
 from core.rounds.readers.foreign_ids import IdRule
 from core.rounds.readers.format import Declared, Format, Option
 from core.rounds.readers.packed import name_parts
-from core.rounds.strict import described
+from core.rounds.strict import described, nearest
 from core.rounds.typing_rows import RawRow
 from core.settings import SETTINGS
 
 Row = dict[str, Any]
-Shape = Callable[[Row, Mapping[str, str]], Row]
-"""(a row, the options) -> the row with prompt, chosen and rejected under our names. It may change the row it gets. Raises CellFault."""
+Counts = Counter[tuple[str, str]]
+"""(code, text) -> how many rows it is true of: becomes a note at the end of the file."""
+Shape = Callable[[Row, Mapping[str, str], Counts], Row]
+"""(a row, the options, counts) -> the row with prompt, chosen and rejected under our names. It may change the row it gets, and counts what
+the reader of the report should know. Raises CellFault."""
+
+Recognise = Callable[[Sequence[Any], Path], str | None]
 
 COLUMN: Final = "column."
 _DIGITS: Final[int] = SETTINGS["formats"]["id_digits"]
 _COLUMNS: Final[Mapping[str, Column]] = {column.name: column for column in PAIR_COLUMNS}
 _FLAGS: Final = ("chosen_verified_pass", "rejected_tombstone_fail")
-_BOOLEANS: Final[Mapping[str, Mapping[Any, bool]]] = {"0/1": {0: False, 1: True}, "true/false": {"false": False, "true": True}}
+_BOOLEANS: Final[Mapping[str, Mapping[Any, bool]]] = {"0/1": {0: False, 1: True, "0": False, "1": True}, "true/false": {"false": False, "true": True}}
 OPTIONS: Final[Mapping[str, Option]] = {
     "ids": Option("how pairs get their ids where the file has none: FILE-000001 by the row's line", ("line",)),
     "integer_ids": Option("ids that are integers become their decimal text", ("text",)),
@@ -45,7 +51,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
 
 
 def preference_format(
-    name: str, title: str, shape: Shape, recognise: Callable[[Sequence[Any], Path], str | None], options: Mapping[str, Option] | None = None,
+    name: str, title: str, shape: Shape, recognise: Recognise, options: Mapping[str, Option] | None = None,
 ) -> Format:
     """A format of preference pairs with the shared options and its own."""
     def rows(declared: Declared) -> Iterator[RawRow]:
@@ -62,30 +68,39 @@ def _rows(declared: Declared, format_name: str, shape: Shape) -> Iterator[RawRow
         value = row.value
         if isinstance(value, dict):
             try:
-                value = common.completed(shape(common.mapped(value), declared.options), row.line)
+                value = common.completed(shape(common.mapped(value), declared.options, common.counts), row.line)
             except CellFault as fault:
                 value = fault
         yield RawRow(row.line, value, row.raw)
     declared.notes.extend(common.notes())
 
 
+def _mapping(declared: Declared) -> dict[str, str]:
+    """Our column -> the file's, as declared."""
+    return {name.removeprefix(COLUMN): value for name, value in declared.options.items() if name.startswith(COLUMN)}
+
+
 def _check_mapping(declared: Declared) -> None:
-    """Refuse a mapping to a column that pairs do not have, and FLOAT columns where a double belongs."""
-    mapped = {name.removeprefix(COLUMN): value for name, value in declared.options.items() if name.startswith(COLUMN)}
-    for name in mapped:
-        if name not in _COLUMNS:
-            raise RoundError(
-                "unknown_column", expected=f"one of {', '.join(_COLUMNS)}", got=repr(name), remedy="map one of our columns",
-                where=Where(declared.file, field=f"{COLUMN}{name}"),
-            )
+    """Refuse a mapping to a column that pairs do not have, or from one that no row has, and FLOAT columns where a double belongs."""
+    mapped, first = _mapping(declared), first_values(declared.path, declared.file)
+    for ours, theirs in mapped.items():
+        if ours not in _COLUMNS:
+            _refuse(declared.file, f"{COLUMN}{ours}", "unknown_column", f"one of {', '.join(_COLUMNS)}", repr(ours), "map one of our columns")
+        if all_have(first) and none_has(first, theirs):
+            known = list(dict.fromkeys(name for row in first for name in row))
+            near = nearest(theirs, known)
+            _refuse(declared.file, f"{COLUMN}{ours}", "no_such_column", f"one of {', '.join(known)}", repr(theirs),
+                    f"did you mean {near!r}?" if near else "name a column of the file")
     doubles = {name for name, column in _COLUMNS.items() if column.kind is Kind.DOUBLE}
     for name in narrow_floats(declared.path, declared.file):
         ours = next((own for own, theirs in mapped.items() if theirs == name), name)
         if ours in doubles or log_probs.spelling(name) is not None:
-            raise RoundError(
-                "float_column", expected="a DOUBLE column", got="FLOAT or HALF", where=Where(declared.file, field=name),
-                remedy="write DOUBLE: a float32 is another number than the one that was measured",
-            )
+            _refuse(declared.file, name, "float_column", "a DOUBLE column", "FLOAT or HALF",
+                    "write DOUBLE: a float32 is another number than the one that was measured")
+
+
+def _refuse(file: str, field: str, code: str, expected: str, got: str, remedy: str) -> NoReturn:
+    raise RoundError(code, expected=expected, got=got, remedy=remedy, where=Where(file, field=field))
 
 
 class _Common:
@@ -94,10 +109,10 @@ class _Common:
     def __init__(self, declared: Declared, format_name: str) -> None:
         self._file, self._options = declared.file, declared.options
         self._stem = name_parts(declared.file).stem
-        self._mapping = {name.removeprefix(COLUMN): value for name, value in declared.options.items() if name.startswith(COLUMN)}
+        self._mapping = _mapping(declared)
         self._ids = IdRule(self._mapping.get("pair_id", "pair_id"), format_name) if "integer_ids" in declared.options else None
         self._first = True
-        self._coerced = 0
+        self.counts: Counts = Counter()
 
     def mapped(self, row: Row) -> Row:
         """The row with the columns that the proposer mapped under our names."""
@@ -128,13 +143,12 @@ class _Common:
     def _check_first(self, row: Row) -> None:
         """What no row could repair is told at the first one that has its shape."""
         if "pair_id" not in row and "ids" not in self._options:
-            self._refuse("missing_ids", "pair_id", "an id for each pair", "declare column.pair_id=NAME, or ids=line to number them by line")
+            _refuse(self._file, "pair_id", "missing_ids", "an id for each pair", "nothing",
+                    "declare column.pair_id=NAME, or ids=line to number them by line")
         if "origin" not in row and "origin" not in self._options:
-            self._refuse("missing_origin", "origin", "where the pairs come from", "declare origin=verified or origin=synthetic (with judge=ID)")
+            _refuse(self._file, "origin", "missing_origin", "where the pairs come from", "nothing",
+                    "declare origin=verified or origin=synthetic (with judge=ID)")
         log_probs.check_declared(row, self._options.get("logps"), self._file)
-
-    def _refuse(self, code: str, field: str, expected: str, remedy: str) -> None:
-        raise RoundError(code, expected=expected, got="nothing", remedy=remedy, where=Where(self._file, field=field))
 
     def _add(self, row: Row, name: str, value: Any) -> None:
         if value is None:
@@ -158,15 +172,12 @@ class _Common:
         if not isinstance(value, (int, str)) or value not in values:
             raise CellFault(name, "wrong_type", f"a flag written as {written}", described(value))
         row[name] = values[value]
-        self._coerced += 1
+        self.counts["coerced_flags", f"verifier flags were read as true or false ({written}), as declared"] += 1
 
     def notes(self) -> list[Note]:
-        """What was made of ids and flags, once all rows are read."""
+        """What was counted, and what was made of the ids, once all rows are read."""
         found = [] if self._ids is None else self._ids.notes(self._file)
-        if self._coerced:
-            written = self._options["booleans"]
-            found.append(Note("coerced_flags", f"{self._file}: {self._coerced} verifier flags were read as true or false ({written}), as declared"))
-        return found
+        return [*found, *(Note(code, f"{self._file}: {count} {text}") for (code, text), count in self.counts.items())]
 
 
 # what several shapes need
@@ -185,6 +196,30 @@ def text_of(row: Row, key: str) -> str:
     if not isinstance(value, str):
         raise CellFault(key, "wrong_type", "text", described(value))
     return value
+
+
+def optional_text(row: Row, key: str) -> str:
+    """A text, taken out of the row; "" where it is absent or null, as trainers read it. Raises CellFault."""
+    value = row.pop(key, None)
+    if value is not None and not isinstance(value, str):
+        raise CellFault(key, "wrong_type", "text, or null", described(value))
+    return value or ""
+
+
+def messages_of(row: Row, key: str) -> list[Row]:
+    """A list of chat messages, taken out of the row. Raises CellFault."""
+    value = taken(row, key)
+    if not is_messages(value):
+        raise CellFault(key, "wrong_type", "a list of messages with role and content", described(value))
+    return list(value)
+
+
+def put(row: Row, **sides: Any) -> Row:
+    """The row with its sides. A key of theirs that is still in the row would be lost, so it is a fault."""
+    for name in sides:
+        if name in row:
+            raise CellFault(name, "said_twice", f"{name} once", "two")
+    return row | sides
 
 
 def is_message(value: Any) -> bool:
@@ -210,3 +245,13 @@ def all_have(rows: Sequence[Any], *keys: str) -> bool:
 def none_has(rows: Sequence[Any], *keys: str) -> bool:
     """Whether no row has any of these keys."""
     return not any(isinstance(row, dict) and key in row for row in rows for key in keys)
+
+
+def all_text(rows: Sequence[Any], *keys: str) -> bool:
+    """Whether all rows have text under all of these keys."""
+    return all_have(rows, *keys) and all(isinstance(row[key], str) for row in rows for key in keys)
+
+
+def never(rows: Sequence[Any], path: Path) -> str | None:
+    """The recogniser of formats whose rows look like another's: they have to be named."""
+    return None

@@ -12,17 +12,17 @@ from typing import Any, Final
 
 from core.rounds.columns import CellFault
 from core.rounds.readers.format import Option
-from core.rounds.readers.preference import Row, all_have, is_messages, none_has, preference_format
+from core.rounds.readers.preference import Counts, Row, all_have, all_text, is_messages, never, none_has, preference_format
 
 _OTHERS: Final = (
     "score_chosen", "score_rejected", "chosen_rating", "rejected_rating", "chosen-rating", "rejected-rating", "instruction", "question",
-    "conversations", "messages", "input",
+    "conversations", "input",
 )
 """Keys that other formats are told by."""
 _KEYS: Final = ("prompt_key", "chosen_key", "rejected_key")
 
 
-def _shape(row: Row, options: Mapping[str, str]) -> Row:
+def _shape(row: Row, options: Mapping[str, str], counts: Counts) -> Row:
     if row.get("prompt") is None and isinstance(row.get("chosen"), str):
         raise CellFault(
             "prompt", "missing_prompt", "a prompt of its own: text is never split at what both answers begin with",
@@ -39,12 +39,12 @@ def _recognise(rows: Sequence[Any], path: Path) -> str | None:
         prompt = "with a prompt of their own" if with_prompt else "whose shared turns are the prompt"
         tools = " and tools" if all_have(rows, "tools") else ""
         return f"every row looked at has chosen and rejected as messages, {prompt}{tools}"
-    if with_prompt and all(isinstance(row["chosen"], str) and isinstance(row["rejected"], str) for row in rows):
+    if with_prompt and all_text(rows, "chosen", "rejected"):
         return "every row looked at has prompt, chosen and rejected, the answers as text"
     return None
 
 
-def _openrlhf_shape(row: Row, options: Mapping[str, str]) -> Row:
+def _openrlhf_shape(row: Row, options: Mapping[str, str], counts: Counts) -> Row:
     for option in _KEYS:
         key = options.get(option)
         ours = option.removesuffix("_key")
@@ -54,17 +54,12 @@ def _openrlhf_shape(row: Row, options: Mapping[str, str]) -> Row:
             raise CellFault(ours, "said_twice", f"{key} alone, as {option} says", "both")
         if key in row:
             row[ours] = row.pop(key)
-    return _shape(row, options)
-
-
-def _never(rows: Sequence[Any], path: Path) -> str | None:
-    """Rows that another format's rows look like are never told by themselves."""
-    return None
+    return _shape(row, options, counts)
 
 
 TRL: Final = preference_format("trl", "TRL preference rows: explicit or implicit prompt, text or chat, with tools", _shape, _recognise)
 OPENRLHF: Final = preference_format(
-    "openrlhf", "OpenRLHF preference rows, by their keys", _openrlhf_shape, _never,
+    "openrlhf", "OpenRLHF preference rows, by their keys", _openrlhf_shape, never,
     {
         "prompt_key": Option("OpenRLHF's --data.prompt_key; left out, the prompt is inside both sides"),
         "chosen_key": Option("OpenRLHF's --data.chosen_key, chosen where left out"),
