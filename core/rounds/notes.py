@@ -16,6 +16,7 @@ from core.canonical import sha256_hex
 from core.rounds.columns import LOGPS
 from core.rounds.folder import Round
 from core.rounds.near_ids import look_alikes
+from core.rounds.outcome_documents import differing_documents
 from core.schemas import PARTS
 from core.settings import SETTINGS
 
@@ -123,6 +124,8 @@ def _outcomes(source: Round) -> Iterator[Note]:
     for (code, text), names in faults.items():
         if names:
             yield warning(code, f"{text}: {named(sorted(names))}")
+    if differing := differing_documents(table):
+        yield warning("other_document", f"the arms were asked different documents (doc_hash differs): {named(differing)}")
 
 
 def _behaviours(source: Round) -> Iterator[Note]:

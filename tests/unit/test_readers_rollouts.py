@@ -1,7 +1,6 @@
 """Rollouts with graded rewards: columns, exact rewards, reasons, and the published files."""
 from __future__ import annotations
 
-import gzip
 import json
 from collections import Counter
 from fractions import Fraction
@@ -35,12 +34,6 @@ def refused(*rows: Any, **options: Any) -> RoundError:
     with pytest.raises(RoundError) as caught:
         read(*rows, **options)
     return caught.value
-
-
-def unpacked(path: Path, place: Path) -> Declared:
-    plain = place / path.stem
-    plain.write_bytes(gzip.decompress(path.read_bytes()))
-    return Declared(plain, plain.name, {})
 
 
 def test_a_reward_is_the_decimal_that_was_written() -> None:
@@ -147,11 +140,10 @@ def test_a_row_that_cannot_be_read_refuses_the_file(tmp_path: Path) -> None:
     assert refused(row(reward=1), {"task_id": "t", "prompt": "q", "response": "r", "mark": 1}, reward="mark").code == "missing_field"
 
 
-def test_smollm2_rollouts_give_the_published_counts(tmp_path: Path) -> None:
+def test_smollm2_rollouts_give_the_published_counts() -> None:
     """data/SOURCES.md, smollm2: 960 rows; 77 of 480 (rpo-60) and 46 of 480 (dpo-only-60) pass; 20 of 80 tasks of each have both; 62
     and 138 are cut at the length limit."""
-    plain = unpacked(SMOLLM2, tmp_path)
-    found = list(read_rollouts(Declared(plain.path, plain.file, {"reward": "strict"})))
+    found = list(read_rollouts(Declared(SMOLLM2, SMOLLM2.name, {"reward": "strict"})))
     assert Counter((one.policy, one.reward) for one in found) == {
         ("rpo-60", 1): 77, ("rpo-60", 0): 403, ("dpo-only-60", 1): 46, ("dpo-only-60", 0): 434,
     }
@@ -163,9 +155,9 @@ def test_smollm2_rollouts_give_the_published_counts(tmp_path: Path) -> None:
     assert all(one.policy_logp is not None and one.ref_logp is not None and one.token_count for one in found)
 
 
-def test_tau_bench_rollouts_give_the_published_counts(tmp_path: Path) -> None:
+def test_tau_bench_rollouts_give_the_published_counts() -> None:
     """data/SOURCES.md of the airline file: 200 rows, 50 tasks of 4 trials, 116 with reward 0. The reduced copy has no replies."""
-    found = list(read_rollouts(unpacked(TAU, tmp_path)))
+    found = list(read_rollouts(Declared(TAU, TAU.name, {})))
     assert Counter((one.reward, one.fault) for one in found) == {(0, "missing_response"): 116, (1, "missing_response"): 84}
     assert len({one.task_id for one in found}) == 50
     assert Counter(one.run for one in found) == {0: 50, 1: 50, 2: 50, 3: 50}

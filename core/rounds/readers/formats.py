@@ -10,7 +10,19 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from core.errors import RoundError, Where
-from core.rounds.readers import axolotl, llamafactory, mapped_csv, msswift, openai_preference, rated, trl
+from core.rounds.readers import (
+    axolotl,
+    ifeval,
+    inspect_log,
+    lighteval,
+    llamafactory,
+    lm_eval,
+    mapped_csv,
+    msswift,
+    openai_preference,
+    rated,
+    trl,
+)
 from core.rounds.readers.containers import first_values
 from core.rounds.readers.format import Format, Option
 from core.rounds.strict import described, nearest, unknown_remedy
@@ -24,6 +36,7 @@ _ANY_NAME: Final = ".NAME"
 
 _ALL: Final[tuple[Format, ...]] = (
     *trl.FORMATS, *rated.FORMATS, *llamafactory.FORMATS, *msswift.FORMATS, *axolotl.FORMATS, *openai_preference.FORMATS, *mapped_csv.FORMATS,
+    lm_eval.FORMAT, inspect_log.FORMAT, lighteval.FORMAT, ifeval.FORMAT,
 )
 
 

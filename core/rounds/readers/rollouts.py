@@ -18,10 +18,11 @@ from typing import Any, Final, NoReturn
 from core.errors import RoundError, Where
 from core.rounds.columns import CellFault
 from core.rounds.notes import Note, warning
-from core.rounds.readers import json_list, jsonl
+from core.rounds.readers.containers import raw_rows
 from core.rounds.readers.foreign_ids import IdRule
 from core.rounds.readers.format import Declared
 from core.rounds.readers.rollout_columns import NAME, OPTIONS, RANGE, SPELLINGS, conversation, text_or_none, whole
+from core.rounds.readers.verdicts import decimal
 from core.rounds.strict import described, unknown_remedy
 from core.rounds.typing_rows import RawRow
 
@@ -66,13 +67,7 @@ class Rollout:
 
 def read_rollouts(declared: Declared) -> Iterator[Rollout]:
     """The rollouts of a file, one by one. Raises RoundError naming file, line and field for a row that cannot be read at all."""
-    return rollouts_of(_raw_rows(declared), declared)
-
-
-def _raw_rows(declared: Declared) -> Iterator[RawRow]:
-    if declared.path.suffix == ".json":
-        return json_list.raw_rows(json_list.read_text(declared.path, declared.file), declared.file)
-    return jsonl.raw_rows(declared.path, declared.file, declared.notes)
+    return rollouts_of(raw_rows(declared.path, declared.file, declared.notes), declared)
 
 
 def rollouts_of(rows: Iterable[RawRow], declared: Declared) -> Iterator[Rollout]:
@@ -85,11 +80,6 @@ def rollouts_of(rows: Iterable[RawRow], declared: Declared) -> Iterator[Rollout]
 
 def _refuse(declared: Declared, line: int | None, fault: CellFault, remedy: str = "correct this row, or leave it out of the file") -> NoReturn:
     raise RoundError(fault.code, expected=fault.expected, got=fault.got, remedy=remedy, where=Where(declared.file, line, fault.field or None))
-
-
-def exact(value: int | float) -> Fraction:
-    """The decimal that a JSON number was written as, at the shortest length that reads back as the same double: 0.7 is 7/10."""
-    return Fraction(repr(value))
 
 
 def _range(declared: Declared) -> tuple[Fraction, Fraction]:
@@ -212,7 +202,7 @@ class _RolloutReader:
             return Fraction(int(value)), None
         if declared_boolean or not isinstance(value, (int, float)):
             return None, "invalid_reward"
-        reward = exact(value)
+        reward = decimal(value)
         return (reward, None) if self._least <= reward <= self._most else (None, "reward_out_of_range")
 
     def _first_form(self, value: Any) -> bool:

@@ -1,0 +1,74 @@
+"""Google's IFEval result files: ``eval_results_strict.jsonl`` and ``eval_results_loose.jsonl``, one row a prompt.
+
+The rows carry no id, so the proposer says what the id is (option ``id``); ``prompt_sha256`` is the one that two files cannot disagree on.
+``follow_all_instructions`` is the verdict at prompt level. Structure: instruction_following_eval of google-research/google-research.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from core.canonical import sha256_hex
+from core.rounds.columns import CellFault
+from core.rounds.readers.containers import raw_rows
+from core.rounds.readers.foreign_ids import IdRule
+from core.rounds.readers.format import Declared, Format, Option
+from core.rounds.readers.outcome_rows import OPTIONS, PART, Outcomes, mapped, placed
+from core.rounds.readers.verdicts import VerdictRule
+from core.rounds.strict import described
+from core.rounds.typing_rows import RawRow
+
+NAME: Final = "ifeval"
+_VERDICT: Final = "follow_all_instructions"
+_LIST: Final = "follow_instruction_list"
+_KEYS: Final = (_VERDICT, _LIST, "instruction_id_list", "prompt", "response")
+PROMPT_DIGEST: Final = "prompt_sha256"
+
+
+class _Results:
+    """Reads the rows of one result file."""
+
+    def __init__(self, declared: Declared) -> None:
+        self._id_field: str = declared.options["id"]
+        self.outcomes = Outcomes(declared, IdRule(self._id_field, NAME), VerdictRule(declared, _VERDICT), self._id_field)
+
+    def outcome(self, row: dict[str, Any]) -> dict[str, Any]:
+        """One row as an outcome. Raises CellFault."""
+        verdict, each = placed(row, _VERDICT), placed(row, _LIST)
+        if not isinstance(verdict, bool):
+            raise CellFault(_VERDICT, "wrong_type", "true or false", described(verdict))
+        if not isinstance(each, list) or not all(isinstance(one, bool) for one in each) or all(each) is not verdict:
+            raise CellFault(_LIST, "verdict_conflict", f"flags that say together what {_VERDICT} says ({described(verdict)})", described(each))
+        return self.outcomes.outcome(row, self._identifier(row), verdict, response=row.get("response"))
+
+    def _identifier(self, row: dict[str, Any]) -> Any:
+        if self._id_field != PROMPT_DIGEST:
+            return placed(row, self._id_field)
+        prompt = placed(row, "prompt")
+        if not isinstance(prompt, str):
+            raise CellFault("prompt", "wrong_type", "text", described(prompt))
+        return sha256_hex(prompt.encode("utf-8"))
+
+
+def rows(declared: Declared) -> Iterator[RawRow]:
+    """The outcomes of a result file."""
+    results = _Results(declared)
+    yield from mapped(raw_rows(declared.path, declared.file, declared.notes), results.outcome)
+    results.outcomes.finish()
+
+
+def recognise(first_rows: Sequence[Any], path: Path) -> str | None:
+    """Rows with a verdict over all instructions and one for each are IFEval's."""
+    if first_rows and all(isinstance(row, dict) and all(key in row for key in _KEYS) for row in first_rows):
+        return f"its rows have the keys {', '.join(_KEYS)}"
+    return None
+
+
+FORMAT: Final = Format(
+    NAME, PART, "IFEval: eval_results_strict.jsonl and eval_results_loose.jsonl", rows, recognise,
+    {
+        **{name: option for name, option in OPTIONS.items() if name not in ("pass", "fail")},
+        "id": Option(f"the id of an item: {PROMPT_DIGEST} (the SHA-256 of its prompt), or where a row names it, as key", required=True),
+    },
+)

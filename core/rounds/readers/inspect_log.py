@@ -1,0 +1,228 @@
+"""Inspect logs: ``.eval`` (a zip file of JSON) and ``.json``. One outcome a sample, that is an (id, epoch); an epoch is a run.
+
+Only a log whose status is ``success`` is read. A sample that was not scored (a literal NaN, no score, an error) or was invalidated
+keeps its row without a verdict, so that the gates see what is missing. The values ``P`` and ``N`` (partial, no answer) need a rule
+(option ``pass``); without one they are refused.
+Structure: inspect_ai.log of UKGovernmentBEIS/inspect_ai, log format version 2.
+"""
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from core.errors import RoundError, Where
+from core.rounds.columns import CellFault
+from core.rounds.notes import Note, named, warning
+from core.rounds.readers.archive import Archive, opened_archive
+from core.rounds.readers.epochs import REDUCERS, reduced
+from core.rounds.readers.foreign_ids import IdRule
+from core.rounds.readers.format import Declared, Format, Option
+from core.rounds.readers.inspect_json import parse_log
+from core.rounds.readers.outcome_rows import OPTIONS, PART, Outcomes, mapped
+from core.rounds.readers.packed import name_parts, opened, read_whole
+from core.rounds.readers.verdicts import VerdictRule
+from core.rounds.strict import described, nearest
+from core.rounds.typing_rows import RawRow
+from core.settings import SETTINGS
+
+NAME: Final = "inspect"
+_ARCHIVE, _DOCUMENT = ".eval", ".json"
+_HEADER: Final = "header.json"
+_START: Final = "_journal/start.json"
+_SAMPLE: Final = re.compile(r"samples/.+\.json", re.DOTALL)
+_VERSION: Final[int] = SETTINGS["inspect"]["log_version"]
+_SUCCESS: Final = "success"
+_LETTERS: Final[Mapping[str, bool | None]] = {"C": True, "I": False, "P": None, "N": None}
+"""Inspect's values: correct, incorrect, partial, no answer."""
+_HEAD: Final = re.compile(r'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"\w+"\s*,\s*"eval"\s*:\s*\{')
+
+
+class _Log:
+    """Reads the samples of one log."""
+
+    def __init__(self, declared: Declared, header: Any) -> None:
+        self._declared = declared
+        self._scorer: str | None = declared.options.get("scorer")
+        self._outcomes: Outcomes | None = None
+        self._named: dict[str, list[str]] = {"sample_error": [], "invalidated_sample": [], "edited_score": [], "no_score": []}
+        self._limits: Counter[str] = Counter()
+        self._found = 0
+        self._header = self._checked(header)
+
+    def outcome(self, sample: dict[str, Any]) -> dict[str, Any]:
+        """One sample as an outcome. Raises CellFault."""
+        self._found += 1
+        epoch = sample.get("epoch")
+        if type(epoch) is not int:
+            raise CellFault("epoch", "wrong_type" if "epoch" in sample else "missing_field", "an integer", described(epoch))
+        score = self._score(sample)
+        value = self._value(sample, score)
+        limit = _object(sample, "limit").get("type")
+        if isinstance(limit, str):
+            self._limits[limit] += 1
+        return self._of_file().outcome(
+            sample, sample.get("id"), value, run=epoch, response=_response(sample), extra={"limit": limit if isinstance(limit, str) else None},
+        )
+
+    def finish(self) -> None:
+        """Check the log as a whole and add its notes."""
+        notes, file = self._declared.notes, self._declared.file
+        if not self._found:
+            self._refuse("no_rows", "samples", "none", "hand over a log written with its samples (log_samples)")
+        self._of_file().finish()
+        texts = {
+            "sample_error": "samples ended with an error and have no verdict", "invalidated_sample": "samples were invalidated and have no verdict",
+            "no_score": "samples have no score and so no verdict", "edited_score": "scores were edited after scoring, which Inspect does not sign",
+        }
+        notes += [warning(code, f"{file}: {len(names)} {texts[code]}: {named(names)}") for code, names in self._named.items() if names]
+        if self._header.get("invalidated") is True and not self._named["invalidated_sample"]:
+            notes.append(warning("invalidated_log", f"{file}: the log is marked as invalidated, and none of its samples is"))
+        if self._limits:
+            each = ", ".join(f"{kind} {count}" for kind, count in sorted(self._limits.items()))
+            notes.append(Note("sample_limits", f"{file}: samples that ended at a limit, scored as they stood: {each}"))
+        stated = (self._header.get("results") or {}).get("total_samples")
+        if type(stated) is int and stated != self._found:
+            notes.append(warning("sample_count", f"{file}: the log says {stated} samples and holds {self._found}"))
+
+    def _of_file(self) -> Outcomes:
+        if self._outcomes is None:
+            rule = VerdictRule(self._declared, f"scores.{self._scorer or ''}.value", _LETTERS)
+            self._outcomes = Outcomes(self._declared, IdRule("id", NAME), rule, "id")
+        return self._outcomes
+
+    def _checked(self, header: Any) -> Mapping[str, Any]:
+        if not isinstance(header, dict) or "eval" not in header:
+            self._refuse("not_an_inspect_log", "a log with version, status and eval", described(header), "hand over a log that Inspect wrote")
+        if header.get("version") != _VERSION:
+            self._refuse("unknown_log_version", f"log format version {_VERSION}", described(header.get("version")),
+                         "convert the log with a current Inspect (inspect log convert)")
+        if header.get("status") != _SUCCESS:
+            self._refuse("log_not_finished", f"a log whose status is {_SUCCESS}", described(header.get("status", "started")),
+                         "finish the evaluation (inspect eval-retry), then hand over its log")
+        if not isinstance(header.get("results"), (dict, type(None))):
+            self._refuse("wrong_type", "an object under results", described(header["results"]), "hand over a log that Inspect wrote")
+        return header
+
+    def _score(self, sample: dict[str, Any]) -> Mapping[str, Any]:
+        """The score of the chosen scorer; empty where the sample has none. Fixes the scorer at the first sample that has scores."""
+        scores = _object(sample, "scores")
+        if self._scorer is None and scores:
+            if len(scores) > 1:
+                raise CellFault("scores", "missing_option", "the scorer to read, declared (--option scorer=...)", f"the scorers {', '.join(scores)}")
+            self._scorer = next(iter(scores))
+        if scores and self._scorer not in scores:
+            near = nearest(self._scorer or "", list(scores))
+            got = f"the scorers {', '.join(scores)}" + (f"; did you mean {near!r}?" if near else "")
+            raise CellFault(f"scores.{self._scorer}", "missing_field", "the scorer that was declared", got)
+        return _object(scores, self._scorer) if scores and self._scorer is not None else {}
+
+    def _value(self, sample: dict[str, Any], score: Mapping[str, Any]) -> Any:
+        """What the scorer wrote, or None where the sample has no verdict; why is remembered."""
+        name = f"{sample.get('id')} (epoch {sample.get('epoch')})"
+        if score.get("history"):
+            self._named["edited_score"].append(name)
+        if sample.get("invalidation") is not None:
+            self._named["invalidated_sample"].append(name)
+            return None
+        if sample.get("error") is not None:
+            self._named["sample_error"].append(name)
+            return None
+        value = score.get("value")
+        part = self._declared.options.get("value")
+        if part is not None and isinstance(value, dict):
+            if part not in value:
+                raise CellFault(f"scores.{self._scorer}.value.{part}", "missing_field", "the part of the value that was declared", described(value))
+            value = value[part]
+        if value is None:
+            self._named["no_score"].append(name)
+        return value
+
+    def _refuse(self, code: str, expected: str, got: str, remedy: str) -> NoReturn:
+        raise RoundError(code, expected=expected, got=got, remedy=remedy, where=Where(self._declared.file))
+
+
+def _object(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """The object under a key; an empty one where the key is absent or null. Raises CellFault."""
+    found = value.get(key)
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        raise CellFault(key, "wrong_type", "an object", described(found))
+    return found
+
+
+def _response(sample: dict[str, Any]) -> str | None:
+    """What the model answered: the completion, as Inspect gives it."""
+    completion = _object(sample, "output").get("completion")
+    return completion if isinstance(completion, str) else None
+
+
+def rows(declared: Declared) -> Iterator[RawRow]:
+    """The outcomes of a log, one for each sample, or one for each id where a reducer is declared."""
+    reducer: str | None = declared.options.get("reducer")
+    found = _archived(declared) if name_parts(declared.path.name).suffix == _ARCHIVE else _document(declared)
+    return found if reducer is None else reduced(found, reducer, declared)
+
+
+def _archived(declared: Declared) -> Iterator[RawRow]:
+    with opened_archive(declared.path, declared.file) as archive:
+        log = _Log(declared, _header(archive, declared.file))
+        yield from mapped(_samples(archive, declared.file), log.outcome)
+        log.finish()
+
+
+def _header(archive: Archive, file: str) -> Any:
+    name = _HEADER if _HEADER in archive.names else _START
+    if name not in archive.names:
+        raise RoundError(
+            "not_an_inspect_log", expected=f"a zip file with {_HEADER}", got="one without", remedy="hand over a log that Inspect wrote",
+            where=Where(file),
+        )
+    return parse_log(archive.read(name), Where(f"{file}/{name}"))
+
+
+def _samples(archive: Archive, file: str) -> Iterator[RawRow]:
+    names = [name for name in archive.names if _SAMPLE.fullmatch(name)]
+    for number, name in enumerate(names, start=1):
+        data = archive.read(name)
+        yield RawRow(number, parse_log(data, Where(f"{file}/{name}")), data.decode("utf-8", "replace"))
+
+
+def _document(declared: Declared) -> Iterator[RawRow]:
+    document = parse_log(read_whole(declared.path, declared.file), Where(declared.file))
+    log = _Log(declared, document)
+    samples = document.get("samples")
+    if samples is not None and not isinstance(samples, list):
+        raise RoundError(
+            "wrong_type", expected="a list of samples", got=described(samples), remedy="hand over a log that Inspect wrote",
+            where=Where(declared.file, field="samples"),
+        )
+    yield from mapped((RawRow(number, sample, "") for number, sample in enumerate(samples or [], start=1)), log.outcome)
+    log.finish()
+
+
+def recognise(first_rows: Sequence[Any], path: Path) -> str | None:
+    """A file that ends in .eval, or a JSON document that begins as a log does: version, status, eval."""
+    suffix = name_parts(path.name).suffix
+    if suffix == _ARCHIVE:
+        return "its name ends in .eval, as Inspect's logs do"
+    if suffix == _DOCUMENT and first_rows and isinstance(first_rows[0], dict) and {"version", "status", "eval"} <= first_rows[0].keys():
+        return "it is one JSON document with version, status and eval"
+    if suffix != _DOCUMENT:
+        return None
+    with opened(path, path.name) as handle:
+        head = handle.read(SETTINGS["inspect"]["head_bytes"]).decode("utf-8", "replace")
+    return "it begins as Inspect's logs do: version, status, eval" if _HEAD.match(head) else None
+
+
+FORMAT: Final = Format(
+    NAME, PART, "Inspect: .eval and .json logs", rows, recognise,
+    {
+        **OPTIONS, "scorer": Option("the scorer whose value decides; may be left out where samples have one"),
+        "value": Option("the part of the value, where the scorer writes several under names"),
+        "reducer": Option("one verdict from the epochs of an item; without it each epoch stays a run, which the grid's reducer reduces", REDUCERS),
+    },
+)

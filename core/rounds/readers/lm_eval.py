@@ -1,0 +1,137 @@
+"""lm-evaluation-harness: ``samples_{task}_{date}.jsonl``, one row a document and filter.
+
+A file may hold the same documents under several filters, whose verdicts differ: one is chosen and the others are left out and
+counted, never mixed. ``doc_id`` counts the documents of a task from 0; a field of the document itself (``id=doc.key``) is the better id where there
+is one, because it does not change when documents are added. Structure: lm_eval/evaluator.py of EleutherAI/lm-evaluation-harness.
+"""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from core.errors import RoundError, Where
+from core.rounds.columns import CellFault
+from core.rounds.notes import Note
+from core.rounds.readers.containers import raw_rows
+from core.rounds.readers.foreign_ids import IdRule
+from core.rounds.readers.format import Declared, Format, Option
+from core.rounds.readers.outcome_rows import OPTIONS, PART, Outcomes, mapped, placed
+from core.rounds.readers.verdicts import VerdictRule
+from core.rounds.strict import described, nearest
+from core.rounds.typing_rows import RawRow
+
+NAME: Final = "lm-eval"
+_DOC_ID: Final = "doc_id"
+_NO_FILTER: Final = "none"
+_BOOKKEEPING: Final = frozenset((
+    "doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics", "doc_hash", "prompt_hash", "target_hash", "length_info",
+))
+"""Keys of a row that are no metric."""
+_KEPT: Final = ("doc_hash",)
+
+
+class _Samples:
+    """Reads the rows of one file: which metric, which filter, and what was left out."""
+
+    def __init__(self, declared: Declared) -> None:
+        self._declared, options = declared, declared.options
+        self._metric: str | None = options.get("metric")
+        self._filter: str | None = options.get("filter")
+        self._chosen = self._filter is not None
+        self._id_field = options.get("id", _DOC_ID)
+        self._filters: Counter[str] = Counter()
+        self._outcomes: Outcomes | None = None
+
+    def outcome(self, row: dict[str, Any]) -> dict[str, Any] | None:
+        """One row as an outcome, or None where it belongs to another filter."""
+        if not self._wanted(row):
+            return None
+        if self._outcomes is None:
+            self._metric = self._metric or _only_metric(row)
+            rule = VerdictRule(self._declared, self._metric)
+            self._outcomes = Outcomes(self._declared, IdRule(self._id_field, NAME), rule, self._id_field)
+        metric = self._metric or ""
+        if metric not in row:
+            near = nearest(metric, _metrics(row))
+            got = f"the metrics {', '.join(_metrics(row)) or 'none'}" + (f"; did you mean {near!r}?" if near else "")
+            raise CellFault(metric, "missing_field", "the metric that was declared", got)
+        kept = {name: row.get(name) for name in _KEPT}
+        return self._outcomes.outcome(row, placed(row, self._id_field), row[metric], response=_response(row), extra=kept)
+
+    def finish(self) -> None:
+        """Check the file as a whole and add its notes."""
+        if self._outcomes is None:
+            self._no_rows()
+        self._outcomes.finish()
+        if others := sum(self._filters.values()) - self._filters[self._filter or ""]:
+            names = ", ".join(sorted(name for name in self._filters if name != self._filter))
+            self._declared.notes.append(Note("other_filters", f"{self._declared.file}: {others} rows of other filters left out ({names})"))
+
+    def _wanted(self, row: dict[str, Any]) -> bool:
+        found = row.get("filter", _NO_FILTER)
+        if not isinstance(found, str):
+            raise CellFault("filter", "wrong_type", "text", described(found))
+        self._filters[found] += 1
+        if self._filter is None:
+            self._filter = found
+        if found != self._filter and not self._chosen:
+            raise CellFault("filter", "several_filters", "the filter to read, declared (--option filter=...)", f"both {self._filter!r} and {found!r}")
+        return found == self._filter
+
+    def _no_rows(self) -> NoReturn:
+        names = ", ".join(sorted(self._filters))
+        raise RoundError(
+            "no_rows", expected=f"rows of the filter {self._filter!r}" if self._chosen else "at least one row",
+            got=f"rows of {names}" if names else "none", remedy="declare a filter that the file has" if names else "hand over the whole file",
+            where=Where(self._declared.file, field="filter"),
+        )
+
+
+def _metrics(row: dict[str, Any]) -> list[str]:
+    """The metrics of a row: as it lists them, or every key that is nothing else."""
+    listed = row.get("metrics")
+    if isinstance(listed, list) and all(isinstance(name, str) for name in listed):
+        return listed
+    return [name for name in row if name not in _BOOKKEEPING]
+
+
+def _only_metric(row: dict[str, Any]) -> str:
+    names = _metrics(row)
+    if len(names) != 1:
+        raise CellFault("metric", "missing_option", "the metric to read, declared (--option metric=...)", f"the metrics {', '.join(names) or 'none'}")
+    return names[0]
+
+
+def _response(row: dict[str, Any]) -> str | None:
+    """What the model wrote, where a document was asked once and answered in text (not by log-likelihoods)."""
+    value = row.get("resps")
+    while isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    return value if isinstance(value, str) else None
+
+
+def rows(declared: Declared) -> Iterator[RawRow]:
+    """The outcomes of a samples file. Raises RoundError where the chosen filter has no rows."""
+    samples = _Samples(declared)
+    yield from mapped(raw_rows(declared.path, declared.file, declared.notes), samples.outcome)
+    samples.finish()
+
+
+def recognise(first_rows: Sequence[Any], path: Path) -> str | None:
+    """Rows with a document, its number and the filtered replies are lm-eval's."""
+    keys = ("doc_id", "doc", "filtered_resps")
+    if first_rows and all(isinstance(row, dict) and all(key in row for key in keys) for row in first_rows):
+        return f"its rows have the keys {', '.join(keys)}"
+    return None
+
+
+FORMAT: Final = Format(
+    NAME, PART, "lm-evaluation-harness: samples_*.jsonl", rows, recognise,
+    {
+        **OPTIONS, "metric": Option("the metric that decides; may be left out where rows have one"),
+        "filter": Option("the filter whose rows are read; may be left out where the file has one"),
+        "id": Option("where a row names its item, doc_id unless declared, for example doc.key"),
+    },
+)

@@ -1,0 +1,84 @@
+"""What the formats of evaluation tools share: one arm a file, one row an item and run, and nothing said twice."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from core.rounds.columns import CellFault
+from core.rounds.notes import named, warning
+from core.rounds.readers.foreign_ids import IdRule
+from core.rounds.readers.format import Declared, Option
+from core.rounds.readers.verdicts import PASS_OPTIONS, VerdictRule
+from core.rounds.strict import described
+from core.rounds.typing_rows import RawRow
+
+PART: Final = "outcomes"
+OPTIONS: Final[Mapping[str, Option]] = {
+    "arm": Option("the arm whose outcomes the file holds", ("baseline", "candidate"), required=True),
+    **PASS_OPTIONS,
+    "slice": Option("where a row names its slice, as doc.subject"),
+    "cluster": Option("where a row names the cluster it belongs to"),
+}
+"""Options that every format of outcomes has."""
+_MISSING: Final = object()
+
+
+def mapped(rows: Iterable[RawRow], of_row: Callable[[dict[str, Any]], dict[str, Any] | None]) -> Iterator[RawRow]:
+    """Rows through ``of_row``: a CellFault that it raises takes the row's place, and a row for which it returns None is left out."""
+    for row in rows:
+        value: Any
+        try:
+            if isinstance(row.value, CellFault):
+                raise row.value
+            if not isinstance(row.value, dict):
+                raise CellFault("", "wrong_type", "one JSON object", described(row.value))
+            value = of_row(row.value)
+        except CellFault as fault:
+            value = fault
+        if value is not None:
+            yield RawRow(row.line, value, row.raw)
+
+
+def placed(row: Mapping[str, Any], place: str) -> Any:
+    """The value at a place such as ``doc.key``. Raises CellFault ``missing_field`` where there is no such key; null is a value."""
+    value: Any = row
+    for name in place.split("."):
+        value = value.get(name, _MISSING) if isinstance(value, Mapping) else _MISSING
+        if value is _MISSING:
+            raise CellFault(place, "missing_field", "the field that was declared", "nothing")
+    return value
+
+
+class Outcomes:
+    """Makes the outcomes of one file, and says afterwards what was made of it."""
+
+    def __init__(self, declared: Declared, ids: IdRule, rule: VerdictRule, id_field: str) -> None:
+        self._declared, self._ids, self._rule, self._id_field = declared, ids, rule, id_field
+        self._seen: set[tuple[str, int | None]] = set()
+        self._without: list[str] = []
+
+    def outcome(
+        self, row: Mapping[str, Any], identifier: Any, value: Any, *, run: int | None = None, response: str | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """One row of the part outcomes. ``value`` is what the scorer wrote, None where there is no verdict. Raises CellFault."""
+        name = self._ids.text(identifier)
+        if (name, run) in self._seen:
+            which = "" if run is None else f" in run {run}"
+            raise CellFault(self._id_field, "duplicate_outcome", "one outcome for each item and run", f"{described(name)} twice{which}")
+        self._seen.add((name, run))
+        passed = self._rule.verdict(value)
+        if passed is None:
+            self._without.append(name)
+        cells: dict[str, Any] = {"id": name, "arm": self._declared.options["arm"], "passed": passed, "response": response}
+        if run is not None:
+            cells["run"] = run
+        cells |= {column: placed(row, self._declared.options[column]) for column in ("slice", "cluster") if column in self._declared.options}
+        return cells | {key: item for key, item in (extra or {}).items() if item is not None}
+
+    def finish(self) -> None:
+        """Add the notes of the file."""
+        notes, file = self._declared.notes, self._declared.file
+        notes += [*self._ids.notes(file), *self._rule.notes()]
+        if self._without:
+            notes.append(warning("no_verdict", f"{file}: {len(self._without)} outcomes have no verdict and stay empty: {named(self._without)}"))

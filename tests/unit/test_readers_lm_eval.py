@@ -1,0 +1,125 @@
+"""Outcomes of lm-evaluation-harness: one filter, one metric, ids by rule, and no verdict by rounding."""
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support_eval_logs import fault, jsonl, lm_row, read, verdicts
+
+from core.rounds.readers.lm_eval import FORMAT, recognise
+
+
+def test_rows_become_outcomes_and_the_notes_say_what_was_made_of_them(tmp_path: Path) -> None:
+    rows, notes = read(FORMAT, jsonl(tmp_path, [lm_row(0), lm_row(1, exact_match=0.0)]), arm="candidate")
+    assert rows == [
+        {"id": "0", "arm": "candidate", "passed": True, "response": "The answer is 18.", "doc_hash": "0" * 64},
+        {"id": "1", "arm": "candidate", "passed": False, "response": "The answer is 18.", "doc_hash": "0" * 64},
+    ]
+    assert notes == ["numbered_ids", "numbers_as_verdicts"]
+
+
+def test_a_declared_field_of_the_document_is_the_id(tmp_path: Path) -> None:
+    path = jsonl(tmp_path, [lm_row(0), lm_row(1)])
+    assert [name for name, _ in verdicts(FORMAT, path, id="doc.key")] == ["item-0", "item-1"]
+    assert fault(FORMAT, path, id="doc.keys") == ("missing_field", "line 1, field doc.keys")
+    assert fault(FORMAT, path, id="target") == ("duplicate_outcome", "line 2, field target")
+    # case 21: texts that look like numbers, dates or UUIDs stay as they are
+    ids = ["007", "7", "2024-01-05", "550E8400-E29B-41D4-A716-446655440000"]
+    path = jsonl(tmp_path, [lm_row(number, doc={"key": name}) for number, name in enumerate(ids)])
+    assert [name for name, _ in verdicts(FORMAT, path, id="doc.key")] == ids
+
+
+def test_filters_are_never_mixed(tmp_path: Path) -> None:
+    both = [lm_row(0), lm_row(0, filter="flexible-extract", exact_match=0.0), lm_row(1), lm_row(1, filter="flexible-extract", exact_match=0.0)]
+    path = jsonl(tmp_path, both)
+    assert fault(FORMAT, path) == ("several_filters", "line 2, field filter")
+    assert verdicts(FORMAT, path, filter="strict-match") == [("0", True), ("1", True)]
+    rows, notes = read(FORMAT, path, filter="flexible-extract")
+    assert [row["passed"] for row in rows] == [False, False]
+    assert "other_filters" in notes
+    assert fault(FORMAT, path, filter="none") == ("no_rows", "samples_demo.jsonl, field filter")
+
+
+def test_a_file_of_an_older_release_has_neither_filter_nor_list_of_metrics(tmp_path: Path) -> None:
+    old = {name: value for name, value in lm_row(0).items() if name not in ("filter", "metrics")}
+    assert verdicts(FORMAT, jsonl(tmp_path, [old])) == [("0", True)]
+
+
+def test_the_metric_is_declared_where_there_are_several(tmp_path: Path) -> None:
+    row = lm_row(0, metrics=["acc", "acc_norm"], acc=0.0, acc_norm=1.0)
+    path = jsonl(tmp_path, [row])
+    assert fault(FORMAT, path) == ("missing_option", "line 1, field metric")
+    assert verdicts(FORMAT, path, metric="acc_norm") == [("0", True)]
+    assert fault(FORMAT, path, metric="acc_nrm") == ("missing_field", "line 1, field acc_nrm")
+
+
+def test_a_document_said_twice_is_refused_by_name(tmp_path: Path) -> None:
+    rows, _ = read(FORMAT, jsonl(tmp_path, [lm_row(7), lm_row(8), lm_row(7)]))
+    assert (rows[2].code, rows[2].got) == ("duplicate_outcome", '"7" twice')
+
+
+def test_an_id_in_two_forms_is_refused(tmp_path: Path) -> None:
+    assert fault(FORMAT, jsonl(tmp_path, [lm_row(1), lm_row(0, doc_id="1")])) == ("id_in_two_forms", "line 2, field doc_id")
+    for identifier in (True, 1.0, None, ""):
+        assert fault(FORMAT, jsonl(tmp_path, [lm_row(0, doc_id=identifier)]))[1] == "line 1, field doc_id"
+
+
+@pytest.mark.parametrize(("value", "rule", "passed"), [
+    (True, None, True), (False, None, False), (1, None, True), (0.0, None, False), (None, None, None),
+    (0.5, ">=0.5", True), (0.49999, ">=0.5", False), (0.5, ">0.5", False), (0.2, "<=0.2", True), (0.2, "<0.2", False),
+    (1.0, "1", True), (0.99, "1", False), (0, "0", True), (1, "0", False), (0.3, "0.3", True), (True, "false", False), (False, "false", True),
+    ("yes", "yes", True),
+])
+def test_a_value_becomes_a_verdict_by_its_type_or_a_declared_rule(tmp_path: Path, value: Any, rule: str | None, passed: bool | None) -> None:
+    options = {} if rule is None else {"pass": rule}
+    assert verdicts(FORMAT, jsonl(tmp_path, [lm_row(0, exact_match=value)]), **options) == [("0", passed)]
+
+
+@pytest.mark.parametrize(("value", "rule"), [
+    (0.5, None), (2, None), ("1", None), ([True, False], None), ({"a": 1}, None), ("no", "yes"), (1, "yes"), ([1], "1"), (0.9999999999, None),
+])
+def test_a_value_without_a_rule_is_refused_and_never_rounded(tmp_path: Path, value: Any, rule: str | None) -> None:
+    options = {} if rule is None else {"pass": rule}
+    path = jsonl(tmp_path, [lm_row(0, exact_match=None), lm_row(1, exact_match=value)])
+    assert fault(FORMAT, path, **options) == ("undeclared_verdict", "line 2, field exact_match")
+
+
+def test_texts_that_fail_are_listed(tmp_path: Path) -> None:
+    path = jsonl(tmp_path, [lm_row(0, exact_match="yes"), lm_row(1, exact_match="no")])
+    assert verdicts(FORMAT, path, **{"pass": "yes", "fail": "no,maybe"}) == [("0", True), ("1", False)]
+    for options in ({"pass": "yes", "fail": "yes"}, {"fail": "no"}):
+        assert fault(FORMAT, path, **options)[0] == "bad_option"
+
+
+def test_slices_come_from_a_declared_place(tmp_path: Path) -> None:
+    path = jsonl(tmp_path, [lm_row(0, doc={"subject": "law", "group": None})])
+    rows, _ = read(FORMAT, path, slice="doc.subject", cluster="doc.group")
+    assert (rows[0]["slice"], rows[0]["cluster"]) == ("law", None)
+    assert fault(FORMAT, path, slice="doc.topic") == ("missing_field", "line 1, field doc.topic")
+
+
+def test_log_likelihoods_are_no_response(tmp_path: Path) -> None:
+    choices = lm_row(0, resps=[[["-3.0", "False"]], [["-4.0", "False"]]], filtered_resps=[["-3.0", "False"], ["-4.0", "False"]])
+    assert read(FORMAT, jsonl(tmp_path, [choices]))[0][0]["response"] is None
+
+
+def test_broken_files_are_refused_by_place(tmp_path: Path) -> None:
+    cut = jsonl(tmp_path, [lm_row(0)])
+    cut.write_text(cut.read_text("utf-8") + '{"doc_id": 1, "doc"', "utf-8")
+    assert fault(FORMAT, cut) == ("cut_last_line", "samples_demo.jsonl, line 2")
+    nan = jsonl(tmp_path, [lm_row(0), lm_row(1, exact_match=float("nan"))])
+    assert fault(FORMAT, nan) == ("non_finite_number", "line 2, field exact_match")
+    twice = jsonl(tmp_path, ['{"doc_id": 0, "doc_id": 1, "doc": {}, "filtered_resps": [], "exact_match": 1}'])
+    assert fault(FORMAT, twice) == ("duplicate_json_key", "line 1, field doc_id")
+    assert fault(FORMAT, jsonl(tmp_path, [])) == ("no_rows", "samples_demo.jsonl, field filter")
+    marked = tmp_path / "marked.jsonl"
+    marked.write_bytes(b"\xef\xbb\xbf" + jsonl(tmp_path, [lm_row(0), lm_row(1)]).read_bytes().replace(b"\n", b"\r\n") + b"\r\n")
+    assert [name for name, _ in verdicts(FORMAT, marked)] == ["0", "1"]
+
+
+def test_recognised_by_its_keys_only(tmp_path: Path) -> None:
+    path = tmp_path / "any.jsonl"
+    assert recognise([lm_row(0), lm_row(1)], path)
+    assert recognise([lm_row(0), {"doc_id": 1}], path) is None
+    assert recognise([], path) is None
