@@ -174,7 +174,8 @@ def parse_json(
     except json.JSONDecodeError as problem:
         # a line of a table knows its line already; a document names line and column inside itself
         line = "" if place.line is not None else f"line {problem.lineno}, "
-        inner = f"{problem.msg} at {line}column {problem.colno}"
+        # some of Python's messages end in "at" themselves
+        inner = f"{problem.msg.removesuffix(' at')} at {line}column {problem.colno}"
         refuse(_Fault("not_json", "one complete JSON document", inner, "check that the file is whole and is JSON"))
     found = _first_fault(value, "", 1) if tokens.refused or _needs_a_walk(text, decoded=text is not data) else None
     if found is not None:

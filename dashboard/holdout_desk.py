@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.errors import CountersignError
 from core.gates.exposure_report import exposure_of
-from core.gates.holdout import holdout_differences, normalised_lock
+from core.gates.holdout import differences_from_locked
 from core.gates.holdout_evidence import HoldoutReport, holdout_report
 from core.grid import Grid
 from core.rounds.folder import Round
@@ -65,7 +65,7 @@ def exposure(view: View) -> None:
 def lock(view: View) -> list[Block]:
     """The lock's block, with its witness and what differs."""
     stored = view.document["holdout"]["lock"]
-    differences = None if stored["holds"] else _what_differs(view, stored["registered"])
+    differences = None if stored["holds"] else differences_from_locked(view.workspace, view.round, stored["registered"])
     return holdout_view.lock_block(stored, view.manifest.holdout_lock, witness(view), differences)
 
 
@@ -76,16 +76,6 @@ def witness(view: View) -> Sequence[Span | str]:
     proposal = None if view.status is None else view.status.proposal
     index = None if proposal is None else proposal.index
     return [blocks.text(lock_words(view.desk.ledger, view.round.holdout_digest, index))]
-
-
-def _what_differs(view: View, registered: str) -> list[str] | None:
-    """What differs from the locked list, where a round of this workspace holds it; None where none does."""
-    wanted = normalised_lock(registered)
-    for manifest in view.workspace.rounds():
-        other = Round(view.workspace.round_path(manifest.digest), manifest, manifest.digest)
-        if wanted is not None and other.holdout_digest == wanted:
-            return holdout_differences(other.holdout_items(), view.round.holdout_items())
-    return None
 
 
 def no_outcomes(view: View) -> tuple[str, str]:

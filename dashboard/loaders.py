@@ -13,7 +13,7 @@ import pyarrow as pa
 import streamlit as st
 
 from core.errors import CountersignError
-from core.gates.assessment import ASSESSMENT_FILE, Assessment, load_or_assess
+from core.gates.assessment import ASSESSMENT_FILE, Assessment, assessment_folder, load_or_assess
 from core.grid import Grid, default_grid
 from core.literals import code_digest
 from core.persons.registry import Registry
@@ -130,7 +130,7 @@ def why_stale(at: Desk, status: RoundStatus | None, manifest: RoundManifest) -> 
 
 def is_assessed(workspace: Workspace, digest: str, grid: Grid) -> bool:
     """Whether the engine that runs has assessed this round under this grid."""
-    return (workspace.assessments_dir / digest / f"{grid.digest}-{code_digest()}" / ASSESSMENT_FILE).is_file()
+    return (assessment_folder(workspace, digest, grid) / ASSESSMENT_FILE).is_file()
 
 
 def is_quick(source: Round) -> bool:

@@ -23,7 +23,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import config as streamlit_config
 
-from core.errors import CountersignError, Where
+from core.errors import EXIT, CountersignError, Where
 from core.settings import SETTINGS
 
 WORKSPACE_VARIABLE: Final = "COUNTERSIGN_WORKSPACE"
@@ -196,14 +196,16 @@ def options_for(address: str, port: int) -> dict[str, Any]:
     }
 
 
-def serve(workspace: Path, *, address: str, port: int) -> None:
-    """Serve the dashboard over that workspace until stopped. Raises ServerError when the configuration is unsafe."""
+def serve(workspace: Path, *, address: str, port: int, quiet: bool = False) -> None:
+    """Serve the dashboard over that workspace until stopped. ``quiet``: whoever started it says where it is. Raises ServerError
+    when the configuration is unsafe."""
     options = options_for(address, port)
     refuse_unsafe(effective_options(options))
     os.environ[WORKSPACE_VARIABLE] = str(workspace.resolve())
     app = st.App(APP, middleware=[Middleware(SecurityHeaders, hosts=allowed_hosts(address))])
     place = f"[{address}]" if ":" in address else address
-    sys.stdout.write(f"Countersign on http://{place}:{port} (workspace {workspace}); stop with Ctrl-C\n")
+    if not quiet:
+        sys.stdout.write(f"Countersign on http://{place}:{port} (workspace {workspace}); stop with Ctrl-C\n")
     if not is_loopback(address):
         sys.stdout.write("This address is reachable by others: pages can be read there, signing is off (it needs loopback).\n")
     sys.stdout.flush()
@@ -216,13 +218,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--workspace", type=Path, default=Path(os.environ.get(WORKSPACE_VARIABLE, "data/workspace")), help="workspace folder")
     parser.add_argument("--port", type=int, default=SETTINGS["server"]["port"], help="TCP port")
     parser.add_argument("--address", default=SETTINGS["server"]["address"], help="address to listen on; signing needs loopback")
+    parser.add_argument("--quiet", action="store_true", help="do not print the address")
     chosen = parser.parse_args(arguments)
     try:
-        serve(chosen.workspace, address=chosen.address, port=chosen.port)
+        serve(chosen.workspace, address=chosen.address, port=chosen.port, quiet=chosen.quiet)
     except CountersignError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code
-    return 0
+    except KeyboardInterrupt:
+        # Ctrl-C is how it is stopped; the server has shut down in order before this arrives
+        return EXIT["done"]
+    return EXIT["done"]
 
 
 if __name__ == "__main__":

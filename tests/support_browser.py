@@ -42,7 +42,7 @@ def serving(command: Sequence[str], port: int, home: Path, patience: float = 90,
     with log.open("wb") as out, subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT, env=variables) as server:
         try:
             end = time.monotonic() + patience
-            while not _healthy(port):
+            while not healthy(port):
                 assert server.poll() is None and time.monotonic() < end, log.read_text("utf-8", "replace")
                 time.sleep(0.1)
             yield f"http://localhost:{port}"
@@ -54,7 +54,7 @@ def serving(command: Sequence[str], port: int, home: Path, patience: float = 90,
                 server.kill()
 
 
-def _healthy(port: int) -> bool:
+def healthy(port: int) -> bool:
     try:
         with urllib.request.urlopen(f"http://localhost:{port}/_stcore/health", timeout=1) as answer:
             return answer.status == 200

@@ -17,6 +17,7 @@ from core.cli.output import Cell, Styled
 from core.errors import EXIT, CountersignError, IdentityError, RoundError, Where
 from core.files import is_file
 from core.gates.assessment import Assessment, headline, load_or_assess
+from core.gates.confirmed import confirmed_assessment
 from core.gates.holdout import differences_from_locked
 from core.gates.receipt import PROMOTE_AWAITING, Decision, decide
 from core.gates.strength_words import holdout_sentences, texts_of
@@ -117,7 +118,10 @@ def decide_command(
     grid: Annotated[Path | None, typer.Option("--grid", help="A grid file instead of the default grid.")] = None,
     canonical: Annotated[bool, typer.Option("--canonical", help="Print the receipt (or refusal record) alone, as RFC 8785 bytes.")] = False,
     require_approved: Annotated[
-        bool, typer.Option("--require-approved", help="Exit 3 unless the ledger holds an approval of this round."),
+        bool, typer.Option("--require-approved", help="Exit 3 unless the ledger holds an approval of this round. Implies --fresh."),
+    ] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Compute again from the round, and exit 6 where the stored assessment is another one."),
     ] = False,
     workspace: WorkspaceOption = DEFAULT_WORKSPACE,
     as_json: JsonOption = False,
@@ -127,7 +131,9 @@ def decide_command(
     with _opened(source, workspace) as (opened, place):
         person = _reviewer(opened, reviewer)
         with output.progress(quiet=as_json or canonical) as progress:
-            assessment = load_or_assess(place, opened, rules, lambda done, total: progress("pairs", done, total))
+            # a program acts on an approval: no stored figure stands behind it
+            source_of = confirmed_assessment if fresh or require_approved else load_or_assess
+            assessment = source_of(place, opened, rules, lambda done, total: progress("pairs", done, total))
         decision = None if person is None else decide(assessment, person, _registry(place))
         approved = _approved(place, opened)
         if canonical:

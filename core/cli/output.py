@@ -63,10 +63,16 @@ def document(value: Any) -> None:
 
 
 def raw(data: bytes) -> None:
-    """Bytes as they are on standard output: for documents that are canonical or signed."""
+    """Bytes as they are on standard output: for documents that are canonical or signed. A terminal that would have to show a
+    hidden character among them gets marks in their place, and is told so."""
+    shown = data
+    if sys.stdout.isatty():
+        shown = visible(data.decode("utf-8", "backslashreplace")).encode()
     sys.stdout.flush()
-    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.write(shown)
     sys.stdout.buffer.flush()
+    if shown != data:
+        note("Hidden characters are shown as marks on a terminal: pipe the output for the exact bytes.")
 
 
 def line(text: str = "", style: str | None = None) -> None:

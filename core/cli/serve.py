@@ -61,12 +61,14 @@ def serve(workspace: Workspace, port: int, *, browser: bool) -> int:
     url = f"http://{_SERVER['address']}:{port}"
     command = [
         sys.executable, "-m", "dashboard.server", "--workspace", str(workspace.root.resolve()), "--address", _SERVER["address"], "--port", str(port),
+        "--quiet",
     ]
     # from the folder that the package was imported from: no module of the caller's folder can take the dashboard's place;
     # in a session of its own: Ctrl-C reaches this process alone, which then stops the server in order
     with _stopped_at_the_end(subprocess.Popen(command, cwd=_IMPORT_ROOT, start_new_session=True)) as server:
         if _ready(server, port):
             output.line(f"Dashboard: {url}", "strong")
+            output.line("Stop it with Ctrl-C.")
             if browser and _has_desktop():
                 webbrowser.open(url)
         try:

@@ -26,7 +26,7 @@ from core.cli.acting import (
 )
 from core.cli.options import DEFAULT_WORKSPACE, JsonOption, RoundArgument, WorkspaceOption
 from core.errors import RoundError, Where
-from core.gates.assessment import load_or_assess
+from core.gates.confirmed import confirmed_assessment
 from core.grid import default_grid, load_grid
 from core.persons.registry import Registry
 from core.rounds.workspace import Workspace
@@ -142,7 +142,7 @@ def _prepare(
     grids = AcceptedGrids.of(place)
     grid = default_grid() if status.proposal is None else grids.grid(status.proposal.statement.predicate["grid_digest"])
     with output.progress(quiet=quiet) as progress:
-        assessment = load_or_assess(place, source, grid, lambda done, total: progress("pairs", done, total))
+        assessment = confirmed_assessment(place, source, grid, lambda done, total: progress("pairs", done, total))
     return prepare(place, source, assessment, who, choice, comment, registry, now)
 
 

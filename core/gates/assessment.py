@@ -11,8 +11,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from core.canonical import canonical_bytes, file_digest, parse_canonical
+from core.canonical import canonical_bytes, file_digest, parse_canonical, sha256_hex
 from core.errors import DigestMismatch, RoundError, Where
+from core.gates import computed_here
 from core.gates.calibration import JudgeCalibration, RubricJudgeCalibrationGate, gates_for_pairs
 from core.gates.checks import Check
 from core.gates.curation import ADMITTED_FILE, SCORED_FILE, Curation, IterativeRpoPairCurator
@@ -39,6 +40,8 @@ from core.settings import SETTINGS
 from core.version import ENGINE_VERSION
 
 ASSESSMENT_FILE: Final = "assessment.json"
+DIGEST_FILE: Final = "assessment.sha256"
+"""The SHA-256 of assessment.json, as sha256sum writes it: an edit by accident shows when it is loaded."""
 
 Progress = Callable[[int, int], None]
 
@@ -147,7 +150,7 @@ def assess(
     source: Round, grid: Grid, destination: Path, *, literal_gate: LiteralGateResult | None = None, code: str | None = None,
     progress: Progress | None = None,
 ) -> Assessment:
-    """Run the engine over a round and write assessment.json, scored.parquet and admitted_pairs.json to ``destination``.
+    """Run the engine over a round and write assessment.json (its digest beside it), scored.parquet and admitted_pairs.json to ``destination``.
 
     ``destination``: an existing empty folder. ``literal_gate`` and ``code`` default to those of the running engine;
     recomputation passes the ones a statement names. Raises RoundError for a folder that no ingest wrote, and for outcomes that decide nothing
@@ -170,7 +173,9 @@ def assess(
     for name in (SCORED_FILE, ADMITTED_FILE):
         path = destination / name
         document["files"][name] = file_digest(path) if path.is_file() else None
-    (destination / ASSESSMENT_FILE).write_bytes(canonical_bytes(document))
+    data = canonical_bytes(document)
+    (destination / ASSESSMENT_FILE).write_bytes(data)
+    (destination / DIGEST_FILE).write_bytes(_digest_line(data))
     return Assessment(document, destination)
 
 
@@ -349,18 +354,45 @@ def _notes(source: Round) -> list[dict[str, str]]:
     return notes
 
 
+def assessment_folder(workspace: Workspace, round_digest: str, grid: Grid) -> Path:
+    """Where the assessment of a round under a grid by the running code is stored, whether there is one yet or not."""
+    return workspace.assessments_dir / round_digest / f"{grid.digest}-{code_digest()}"
+
+
 def load_or_assess(workspace: Workspace, source: Round, grid: Grid, progress: Progress | None = None) -> Assessment:
     """The stored assessment of (round, grid, running code), computed now where there is none yet. That its holdout was looked at
-    is recorded before anything is returned (``exposure.jsonl``), once for each round and grid."""
-    final = workspace.assessments_dir / source.digest / f"{grid.digest}-{code_digest()}"
-    stored = final / ASSESSMENT_FILE
-    if not stored.is_file():
+    is recorded before anything is returned (``exposure.jsonl``), once for each round and grid.
+
+    For showing: a digest beside the document tells an edit by accident, and no more. What grants something takes
+    ``core.gates.confirmed``. Raises DigestMismatch ``assessment_changed``.
+    """
+    final = assessment_folder(workspace, source.digest, grid)
+    if (final / ASSESSMENT_FILE).is_file():
+        found = _stored(final)
+    else:
         with workspace.temporary("assess-") as scratch:
-            assess(source, grid, scratch, progress=progress)
+            document = assess(source, grid, scratch, progress=progress).document
+            computed_here.remember((source.digest, grid.digest, code_digest()), canonical_bytes(dict(document)))
             workspace.publish(scratch, final)
-    document = parse_canonical(stored.read_bytes(), where=Where(ASSESSMENT_FILE))
-    record_look(workspace, source, grid, document)
-    return Assessment(document, final)
+        found = _stored(final)
+    record_look(workspace, source, grid, found.document)
+    return found
+
+
+def _stored(folder: Path) -> Assessment:
+    """A stored assessment whose document has the digest beside it."""
+    data = (folder / ASSESSMENT_FILE).read_bytes()
+    stated = (folder / DIGEST_FILE).read_bytes() if (folder / DIGEST_FILE).is_file() else b""
+    if stated != _digest_line(data):
+        raise DigestMismatch(
+            "assessment_changed", expected=f"the digest that {DIGEST_FILE} states", got=sha256_hex(data),
+            remedy=f"remove the folder {folder.parent.name}/{folder.name} of assessments/: it is computed again", where=Where(ASSESSMENT_FILE),
+        )
+    return Assessment(parse_canonical(data, where=Where(ASSESSMENT_FILE)), folder)
+
+
+def _digest_line(data: bytes) -> bytes:
+    return f"{sha256_hex(data)}  {ASSESSMENT_FILE}\n".encode()
 
 
 def recompute(

@@ -15,10 +15,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
-from core.canonical import sha256_hex
-from core.errors import EngineRefusal, IdentityError, LedgerError, ReceiptError, Where
+from core.canonical import canonical_bytes, sha256_hex
+from core.errors import EngineRefusal, IdentityError, LedgerError, ReceiptError, RecomputationError, Where
 from core.files import locked, sync_folder, write_new
-from core.gates.assessment import Assessment
+from core.gates.assessment import Assessment, Progress
+from core.gates.confirmed import confirmed_assessment
 from core.gates.receipt import Decision, decide
 from core.literals import code_digest
 from core.persons.authority import authorised_person
@@ -129,21 +130,32 @@ def _reviewer(source: Round, reviewer_id: str, view: LedgerView, rules: Rules) -
 def _engine_decision(assessment: Assessment, person: Person, choice: Choice, registry: Registry) -> Decision:
     decision = decide(assessment, person.id, registry)
     if choice == "approve" and not decision.promote:
-        failing = [str(check["name"]) for check in assessment.checks if check["decides"] and check["state"] in ("fails", "undefined")]
-        reasons = [item["code"] for item in (decision.refusal or {"reasons": []})["reasons"]]
-        raise EngineRefusal(
-            "engine_refuses", expected="a round that the engine would promote", got=f"a refusal: {', '.join(reasons or failing) or 'see the checks'}",
-            remedy="reject it, or wait for a round that holds; a refusal cannot be overridden",
-        )
+        _refuse_approval(assessment, decision)
     return decision
+
+
+def _refuse_approval(assessment: Assessment, decision: Decision) -> NoReturn:
+    failing = [str(check["name"]) for check in assessment.checks if check["decides"] and check["state"] in ("fails", "undefined")]
+    reasons = [item["code"] for item in (decision.refusal or {"reasons": []})["reasons"]]
+    raise EngineRefusal(
+        "engine_refuses", expected="a round that the engine would promote", got=f"a refusal: {', '.join(reasons or failing) or 'see the checks'}",
+        remedy="reject it, or wait for a round that holds; a refusal cannot be overridden",
+    )
 
 
 def _predicate(assessment: Assessment, decision: Decision, proposal: LedgerEntry, view: LedgerView) -> dict[str, Any]:
     """Members of the decision that come from the engine and the ledger."""
-    receipt, document = decision.receipt, assessment.document
     witness = witness_of(view, proposal.statement.predicate["holdout_digest"], proposal.index)
     return {
         "proposal_sha256": proposal.digest, "holdout_witness": None if witness is None else reference(witness),
+        **_engine_members(assessment, decision),
+    }
+
+
+def _engine_members(assessment: Assessment, decision: Decision) -> dict[str, Any]:
+    """Members of the decision that are functions of round, grid, code and reviewer."""
+    receipt, document = decision.receipt, assessment.document
+    return {
         "engine_version": document["engine_version"], "code_digest": assessment.code_digest, "literal_gate": dict(assessment.literal_gate),
         "receipt_sha256": None if receipt is None else sha256_hex(decision.receipt_bytes),
         "receipt": None if receipt is None else {name: receipt[name] for name in SIGNED_RECEIPT_FIELDS},
@@ -155,9 +167,11 @@ def _predicate(assessment: Assessment, decision: Decision, proposal: LedgerEntry
 
 def prepare(
     workspace: Workspace, source: Round, assessment: Assessment, reviewer_id: str, choice: Choice, comment: str, registry: Registry, now: datetime,
-    nonce: str | None = None, opened: Opened | None = None,
+    nonce: str | None = None, opened: Opened | None = None, progress: Progress | None = None,
 ) -> Prepared:
-    """Step one: check everything, make the statement, store it under its digest.
+    """Step one: check everything, compute the decision again from the round, make the statement, store it under its digest.
+
+    ``assessment``: what was shown; the statement is made of the figures that are computed here, and only where both are the same.
 
     ``nonce``: hex; random when None. ``opened``: what the reviewer's session had opened, where there is one. Raises
     IdentityError (own round, not enrolled, ...), EngineRefusal for an approval of what the engine refuses, LedgerError (not
@@ -171,8 +185,9 @@ def prepare(
     grid = rules.grids.grid(proposal.statement.predicate["grid_digest"])
     if (assessment.round_digest, assessment.grid_digest) != (source.digest, grid.digest):
         _again("assessment_differs", f"an assessment of this round under the proposal's grid {grid.digest}", "another assessment")
-    source.verify_files()
-    assessment.verify_files()
+    shown, assessment = assessment, confirmed_assessment(workspace, source, grid, progress)
+    if canonical_bytes(dict(shown.document)) != canonical_bytes(dict(assessment.document)):
+        _again("assessment_differs", "the figures that were shown to be those that the engine computes from the round", "other figures")
     decision = _engine_decision(assessment, person, choice, registry)
     statement = build_statement("decision", {
         **common_members(view, registry, now, nonce), **round_members(source, grid), **_predicate(assessment, decision, proposal, view),
@@ -246,6 +261,7 @@ def _append(workspace: Workspace, digest: str, sealed: Callable[[bytes], Envelop
     prepared = open_prepared(workspace, digest)
     check_statement(view, prepared.statement, rules)
     evidence = _unchanged(workspace, prepared)
+    check_figures(workspace, prepared.statement, rules)
 
     def accept(view: LedgerView) -> None:
         admit(view, envelope, prepared.statement, rules)
@@ -261,9 +277,8 @@ def _append(workspace: Workspace, digest: str, sealed: Callable[[bytes], Envelop
 
 
 def _unchanged(workspace: Workspace, prepared: Prepared) -> Evidence:
-    """Round, engine and evidence are what they were when the statement was prepared. Returns the evidence."""
+    """Engine and evidence are what they were when the statement was prepared. Returns the evidence."""
     predicate = prepared.statement.predicate
-    workspace.round(predicate["round_digest"]).verify_files()
     if (predicate["engine_version"], predicate["code_digest"]) != (ENGINE_VERSION, code_digest()):
         _again("engine_changed", f"the engine that the statement names ({predicate['engine_version']}, code {predicate['code_digest']})",
                f"{ENGINE_VERSION}, code {code_digest()}")
@@ -275,3 +290,21 @@ def _unchanged(workspace: Workspace, prepared: Prepared) -> Evidence:
             _again("not_prepared", f"the prepared statement's {name}", "none that can be read")
     check_evidence(prepared.statement, evidence)
     return evidence
+
+
+def check_figures(workspace: Workspace, statement: Statement, rules: Rules) -> None:
+    """Every figure that a decision states is the one that the engine computes from its round now, whoever wrote the statement.
+    Raises RecomputationError, EngineRefusal, DigestMismatch where the round changed."""
+    stated = statement.predicate
+    grid = rules.grids.grid(stated["grid_digest"])
+    assessment = confirmed_assessment(workspace, workspace.round(stated["round_digest"]), grid)
+    decision = decide(assessment, stated["reviewer"], rules.registry)
+    if stated["decision"] == "approve" and not decision.promote:
+        _refuse_approval(assessment, decision)
+    computed = _engine_members(assessment, decision)
+    wrong = [name for name in computed if canonical_bytes(stated[name]) != canonical_bytes(computed[name])]
+    if wrong:
+        raise RecomputationError(
+            "recomputed_differently", expected="the figures that the engine computes from the round", got=f"another {', '.join(wrong)}",
+            remedy="prepare the statement again, and find out who wrote this one", where=Where(field=wrong[0]),
+        )

@@ -76,6 +76,9 @@ def test_a_byte_order_mark_in_text_is_refused_too() -> None:
 def test_where_json_breaks_off_is_said() -> None:
     # a document: line and column inside it; a line of a table knows its line, so the column only
     assert "line 2, column 7" in refused(b'{"a": 1,\n "b": }').got
+    # two of Python's messages end in "at" themselves
+    for data in (b'{"a": "b', b'["\x01"]'):
+        assert " at line 1, column" in refused(data).got and "at at" not in refused(data).got
     error = refused(b'{"b": }', where=Where("pairs.jsonl", 17))
     assert "column 7" in error.got and "line" not in error.got and error.where == Where("pairs.jsonl", 17)
 

@@ -26,10 +26,12 @@ from support_signing import NOW, Actor, Court, append, court, decision, proposal
 from core.canonical import canonical_bytes, sha256_hex
 from core.cli.main import run
 from core.errors import CountersignError
+from core.gates.assessment import Assessment
 from core.gates.receipt import PROMOTE_AWAITING
 from core.grid import default_grid, grid_from_document
 from core.rounds.folder import Round
 from core.rounds.ingest import ingest
+from core.signing import signoff
 from core.signing.admission import sound_status
 from core.signing.dsse import Signature
 from core.signing.evidence import EvidenceStore
@@ -287,12 +289,17 @@ def test_the_list_of_admitted_pairs_is_the_one_that_the_engine_wrote(d: Desk) ->
 
 
 def test_an_edited_assessment_does_not_survive_verification(d: Desk) -> None:
-    """The lock does not hold, and somebody edited the stored verdict: whoever signs it anyway has signed what recomputes differently."""
+    """The lock does not hold, somebody edited the stored verdict, and an engine that believes it let a reviewer sign: what was
+    signed recomputes differently."""
     source = d.round(preregistered_holdout_sha256="0" * 64)
     d.propose(source)
-    rewritten(d.assess(source).folder / "assessment.json", lambda document: (
+    stored = d.assess(source)
+    rewritten(stored.folder / "assessment.json", lambda document: (
         document.update(verdict=PROMOTE_AWAITING), document["receipt"].update(holdout_lock_valid=True)))
-    d.sign(d.prepare(source))
+    believed = Assessment(json.loads((stored.folder / "assessment.json").read_bytes()), stored.folder)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(signoff, "confirmed_assessment", lambda *_: believed)
+        d.sign(prepare(d.workspace, source, believed, d.verifier.id, "approve", "", d.registry, NOW))
     error = refused("recomputed_differently", 7, lambda: verified(d, source, 1))
     assert "holdout_lock_valid" in str(error)
 

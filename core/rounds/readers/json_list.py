@@ -67,7 +67,7 @@ def _element_end(text: str, position: int, file: str) -> int:
     try:
         return _SCANNER.raw_decode(text, position)[1]
     except json.JSONDecodeError as problem:
-        _refuse(file, text, problem.pos, f"a complete JSON list ({problem.msg})")
+        _refuse(file, text, problem.pos, f"a complete JSON list ({problem.msg.removesuffix(' at')})")
     except RecursionError:
         _refuse(file, text, position, "a document that is less deeply nested")
 
