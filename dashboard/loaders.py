@@ -5,7 +5,8 @@ rows are kept in it; the open DuckDB of a round is shared (it gives each query a
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,7 +23,7 @@ from core.rounds.manifest import RoundManifest
 from core.rounds.queries import RoundQueries
 from core.rounds.workspace import BrokenRound, Workspace
 from core.settings import SETTINGS
-from core.signing.admission import signed_entries
+from core.signing.admission import entry_faults
 from core.signing.grids import AcceptedGrids, required_approvals
 from core.signing.ledger import Ledger, LedgerEntry, LedgerView
 from core.signing.status import RoundStatus, earlier_decisions, round_identity, round_status
@@ -33,7 +34,8 @@ _LIMITS: Final = SETTINGS["dashboard"]
 @dataclass(frozen=True)
 class Entry:
     """A round as the list and the picker show it. ``document``: its assessment, or None where it has not been computed yet;
-    ``status``: what the ledger says, or None where it cannot be read; ``earlier``: decisions on the same thing before."""
+    ``status``: what the ledger says, or None where it cannot be read; ``earlier``: decisions on the same thing before; ``left_out``: lines
+    about it that count for nothing."""
 
     manifest: RoundManifest
     grid: Grid
@@ -41,6 +43,7 @@ class Entry:
     status: RoundStatus | None
     earlier: tuple[LedgerEntry, ...] = ()
     stale: str | None = None
+    left_out: tuple[LedgerEntry, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -53,6 +56,7 @@ class Desk:
 
     ``ledger`` is None, and ``fault`` says why, where the ledger cannot be read: pages then show the rounds without a state.
     ``signed`` holds those of its entries that hold under the registry; states come from it, and without a registry it is empty.
+    ``faults``: why each of the others does not hold, by index; without a registry nobody can tell, and it is empty.
     """
 
     registry: Registry | None
@@ -60,6 +64,12 @@ class Desk:
     ledger: LedgerView | None
     signed: LedgerView | None
     fault: CountersignError | None
+    faults: Mapping[int, CountersignError] = field(default_factory=dict)
+
+    def left_out(self, round_digest: str | None = None) -> tuple[LedgerEntry, ...]:
+        """Lines of the ledger that count for nothing, of one round or of all, in ledger order."""
+        entries = () if self.ledger is None else self.ledger.entries
+        return tuple(one for one in entries if one.index in self.faults and round_digest in (None, one.statement.round_digest))
 
 
 def desk(workspace: Workspace) -> Desk:
@@ -67,21 +77,21 @@ def desk(workspace: Workspace) -> Desk:
     registry = Registry.load(workspace.registry_file) if workspace.registry_file.is_file() else None
     grids = AcceptedGrids.of(workspace)
     try:
-        return Desk(registry, grids, *_ledger(workspace, registry), None)
+        ledger, faults = _ledger(workspace, registry)
     except CountersignError as fault:
         return Desk(registry, grids, None, None, fault)
+    held = () if registry is None else tuple(entry for entry in ledger.entries if entry.index not in faults)
+    return Desk(registry, grids, ledger, LedgerView(ledger.origin, held), None, faults)
 
 
-def _ledger(workspace: Workspace, registry: Registry | None) -> tuple[LedgerView, LedgerView]:
-    """The ledger, and the entries of it that hold."""
+def _ledger(workspace: Workspace, registry: Registry | None) -> tuple[LedgerView, Mapping[int, CountersignError]]:
+    """The ledger, and what is wrong with entries of it."""
     ledger = Ledger(workspace.ledger_file)
     if not ledger.exists():
-        return LedgerView(None, ()), LedgerView(None, ())
+        return LedgerView(None, ()), {}
     stamp = tuple((path.stat().st_size, path.stat().st_mtime_ns) if path.is_file() else None for path in (ledger.file, ledger.head_file))
     view = _read_ledger(str(workspace.ledger_file), stamp)
-    if registry is None:
-        return view, LedgerView(view.origin, ())
-    return view, _signed(str(workspace.ledger_file), stamp, registry.digest, view, registry)
+    return view, {} if registry is None else _faults(str(workspace.ledger_file), stamp, registry.digest, view, registry)
 
 
 @st.cache_resource(max_entries=_LIMITS["open_databases"], show_spinner=False)
@@ -90,8 +100,8 @@ def _read_ledger(file: str, stamp: object) -> LedgerView:
 
 
 @st.cache_resource(max_entries=_LIMITS["open_databases"], show_spinner=False)
-def _signed(file: str, stamp: object, registry_digest: str, _view: LedgerView, _registry: Registry) -> LedgerView:
-    return signed_entries(_view, _registry)
+def _faults(file: str, stamp: object, registry_digest: str, _view: LedgerView, _registry: Registry) -> Mapping[int, CountersignError]:
+    return entry_faults(_view, _registry)
 
 
 def status_of_round(at: Desk, digest: str) -> RoundStatus | None:
@@ -158,7 +168,7 @@ def entry(workspace: Workspace, at: Desk, manifest: RoundManifest) -> Entry:
     known = is_quick(source) or is_assessed(workspace, manifest.digest, grid)
     earlier = earlier_decisions(at.signed, round_identity(source)) if at.signed is not None else ()
     document = dict(assessment(workspace, source, grid).document) if known else None
-    return Entry(manifest, grid, document, status, earlier, why_stale(at, status, manifest))
+    return Entry(manifest, grid, document, status, earlier, why_stale(at, status, manifest), at.left_out(manifest.digest))
 
 
 def entries(workspace: Workspace, at: Desk) -> tuple[list[Entry], list[BrokenRound]]:

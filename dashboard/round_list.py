@@ -11,7 +11,7 @@ from core.errors import CountersignError
 from core.rounds.ingest import IngestReport, ingest_bundle_bytes
 from core.rounds.workspace import BrokenRound, Workspace
 from core.settings import SETTINGS
-from dashboard import blocks, components, frame, holdout_view, words
+from dashboard import blocks, components, frame, holdout_view, left_out, words
 from dashboard.blocks import Block, Span, badge, muted, strong, text
 from dashboard.loaders import Entry
 from dashboard.standing import Standing, earlier_rejections, signer_words
@@ -117,11 +117,14 @@ def _row(entry: Entry, one: Standing) -> dict[str, Any]:
         name += [{"k": "break"}, muted(manifest.label, blocks.SMALL)]
     for line in earlier_rejections(entry.earlier):
         name += [{"k": "break"}, *line]
+    state: list[Span] = [one.badge]
+    if entry.left_out:
+        state += [{"k": "break"}, *left_out.row_line(entry.left_out)]
     proposed = [text(words.day(manifest.created_at), "nowrap"), {"k": "break"}, muted(", ".join(manifest.proposers), blocks.SMALL, "keep")]
     signer = signer_words(entry.status)
     engine = [muted("not assessed yet")] if document is None else [frame.verdict_badge(document)]
     return blocks.row(
-        blocks.cell(*name, sort=manifest.round_id), blocks.cell(*proposed, sort=manifest.created_at), blocks.cell(one.badge, sort=one.word),
+        blocks.cell(*name, sort=manifest.round_id), blocks.cell(*proposed, sort=manifest.created_at), blocks.cell(*state, sort=one.word),
         blocks.cell(*engine, sort="" if document is None else document["verdict"]), *_figure_cells(entry, known),
         blocks.cell(text(signer), sort=signer or None),
     )

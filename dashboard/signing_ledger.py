@@ -1,6 +1,7 @@
 """The ledger page: the chain newest first, its head, an opened entry, and the verification of an uploaded export."""
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import streamlit as st
@@ -12,7 +13,7 @@ from core.settings import SETTINGS
 from core.signing.admission import check_person, check_signature
 from core.signing.export import Export, parse_export
 from core.signing.ledger import LedgerEntry, LedgerView
-from dashboard import blocks, components, navigation, signing_evidence, signing_receipt, signing_sign, signing_words, words
+from dashboard import blocks, components, left_out, navigation, signing_evidence, signing_receipt, signing_sign, signing_words, words
 from dashboard.blocks import Block, Span, badge, mono, muted, strong, text
 from dashboard.loaders import Desk
 
@@ -34,29 +35,33 @@ def draw(workspace: Workspace, desk: Desk) -> None:
     if entry is not None:
         opened_entry(workspace, desk, ledger, entry)
         return
-    components.headline("ledger", headline_words(ledger))
+    components.headline("ledger", headline_words(ledger, desk.faults))
     if unknown is not None:
         components.state_notice("unknown-entry", "broken", f"The ledger has no entry {unknown}.", "Choose one below.")
-    _chain(ledger)
+    _chain(ledger, desk)
     verify_upload(workspace, desk)
 
 
-def _chain(ledger: LedgerView) -> None:
+def _chain(ledger: LedgerView, desk: Desk) -> None:
+    notice = left_out.ledger_notice(desk.left_out())
+    if notice is not None:
+        components.sheet("left-out", notice)
     if ledger.origin is not None:
         components.sheet("head", blocks.facts(head_rows(ledger)))
     if ledger.size:
-        components.section("chain", "Entries, newest first", chain_table(page_of(ledger)))
+        components.section("chain", "Entries, newest first", chain_table(page_of(ledger), desk.faults))
     else:
         components.state_notice("empty", "empty", "Nothing has been registered, proposed or decided yet.",
                                 ["A proposer starts it: ", mono("countersign propose ROUND"), "."])
 
 
-def headline_words(ledger: LedgerView) -> str:
-    """How much is on record."""
+def headline_words(ledger: LedgerView, faults: Mapping[int, CountersignError]) -> str:
+    """How much is on record; a line that counts for nothing is no decision."""
     if not ledger.size:
         return "The ledger is empty"
-    decided = sum(entry.kind == "decision" for entry in ledger.entries)
-    return f"{words.plural(ledger.size, 'entry', 'entries')} on record, {words.plural(decided, 'decision')} among them"
+    decided = sum(entry.kind == "decision" and entry.index not in faults for entry in ledger.entries)
+    void = f"; {words.count(len(faults))} {'counts' if len(faults) == 1 else 'count'} for nothing" if faults else ""
+    return f"{words.plural(ledger.size, 'entry', 'entries')} on record, {words.plural(decided, 'decision')} among them{void}"
 
 
 def head_rows(ledger: LedgerView) -> list[tuple[str, list[Span]]]:
@@ -80,22 +85,25 @@ def page_of(ledger: LedgerView) -> list[LedgerEntry]:
     return newest[(page - 1) * _ROWS:page * _ROWS]
 
 
-def chain_table(entries: list[LedgerEntry]) -> Block:
-    """One row an entry."""
+def chain_table(entries: list[LedgerEntry], faults: Mapping[int, CountersignError]) -> Block:
+    """One row an entry; one that counts for nothing says why below it."""
     columns = [
         blocks.column("Entry", align="right"), blocks.column("What"), blocks.column("Round"), blocks.column("Who"), blocks.column("When"),
         blocks.column("Comment"),
     ]
-    return blocks.table("chain", columns, [_row(entry) for entry in entries], label="Entries of the ledger, newest first")
+    return blocks.table("chain", columns, [_row(entry, faults.get(entry.index)) for entry in entries], label="Entries of the ledger, newest first")
 
 
-def _row(entry: LedgerEntry) -> dict[str, Any]:
+def _row(entry: LedgerEntry, fault: CountersignError | None) -> dict[str, Any]:
     predicate = entry.statement.predicate
+    what = [signing_words.entry_badge(entry)] if fault is None else [left_out.mark()]
+    reason = [] if fault is None else [text(f"Claims {left_out.claim(entry)}. "), *left_out.why(fault), text(f" {left_out.todo(fault)}")]
     return blocks.row(
         blocks.cell(blocks.link(str(entry.index), "ledger", entry=str(entry.index), title="Open this entry")),
-        blocks.cell(signing_words.entry_badge(entry)), blocks.cell(*_about(entry)), blocks.cell(text(entry.statement.signer, "keep")),
+        blocks.cell(*what), blocks.cell(*_about(entry)), blocks.cell(text(entry.statement.signer, "keep")),
         blocks.cell(text(words.short_time(predicate["issuedAt"]), "nowrap")),
         blocks.cell(text(signing_words.comment_excerpt(predicate.get("comment")))),
+        tone=None if fault is None else "bad", detail=reason,
     )
 
 
@@ -125,8 +133,10 @@ def signature_check(entry: LedgerEntry, desk: Desk) -> Block:
         person = check_person(entry.statement, desk.registry, at=issued, index=entry.index)
         check_signature(entry.envelope, person, desk.registry, at=issued, index=entry.index)
     except CountersignError as error:
-        said = f"Expected {error.expected}; got {error.got}. To do ({error.who}): {error.remedy}. "
-        return blocks.notice("broken", "bad", [strong("It does not hold under this registry.")], [text(said), mono(error.code, blocks.MUTED)])
+        return blocks.notice(
+            "broken", "bad", [strong("It does not hold under this registry."), text(" This entry counts for nothing.")],
+            left_out.why(error), [left_out.todo(error)],
+        )
     said = f" by {person.id}, with their key, enrolled and not revoked for this entry"
     return blocks.notice("check", "ok", [strong("The signature holds"), text(said)], [mono(entry.envelope.signature.keyid, blocks.MUTED)])
 
@@ -134,12 +144,14 @@ def signature_check(entry: LedgerEntry, desk: Desk) -> Block:
 def opened_entry(workspace: Workspace, desk: Desk, ledger: LedgerView, entry: LedgerEntry) -> None:
     """Everything about one entry, in place of the list."""
     predicate, key = entry.statement.predicate, f"entry-{entry.index}"
-    components.headline(key, f"Entry {entry.index} of {words.count(ledger.size)}: ", signing_words.entry_badge(entry), lead=[
-        *signing_words.entry_sentence(entry.statement), text(" "), *_neighbours(ledger, entry)])
+    void = entry.index in desk.faults
+    components.headline(
+        key, f"Entry {entry.index} of {words.count(ledger.size)}: ", left_out.mark() if void else signing_words.entry_badge(entry), lead=[
+            *([strong("It claims: ")] if void else []), *signing_words.entry_sentence(entry.statement), text(" "), *_neighbours(ledger, entry)])
     comment = signing_words.comment_blocks(predicate["comment"]) if entry.kind == "decision" else []
     components.section(f"{key}-signature", "Signature", signature_check(entry, desk), *comment)
     if entry.kind == "decision":
-        signing_receipt.proof(workspace, desk, ledger, entry)
+        signing_receipt.proof(workspace, desk, ledger, entry, offered=not void)
         components.section(f"{key}-evidence", "What it says of the evidence", signing_evidence.signed_block(predicate))
         rows = [("Envelope", [blocks.digest(entry.digest, "the envelope's digest")]), *signing_words.bound_rows(predicate)]
         components.section(f"{key}-bound", "What it binds", blocks.facts(rows))

@@ -164,8 +164,9 @@ def receipt(workspace: Workspace, desk: Desk, ledger: LedgerView, entry: LedgerE
     proof(workspace, desk, ledger, entry)
 
 
-def proof(workspace: Workspace, desk: Desk, ledger: LedgerView, entry: LedgerEntry) -> None:
-    """The verification of a decision, its export, and the command for everybody else."""
+def proof(workspace: Workspace, desk: Desk, ledger: LedgerView, entry: LedgerEntry, *, offered: bool = True) -> None:
+    """The verification of a decision, its export, and the command for everybody else. ``offered``: False for a line that counts
+    for nothing, which nobody should take away as a receipt."""
     key = entry.digest
     try:
         export = export_of(workspace, ledger, entry)
@@ -173,4 +174,5 @@ def proof(workspace: Workspace, desk: Desk, ledger: LedgerView, entry: LedgerEnt
         components.error_notice(f"export-{key}", error)
         return
     verification(workspace, desk, export)
-    take_away(workspace, export)
+    if offered:
+        take_away(workspace, export)

@@ -12,7 +12,7 @@ from core.persons.registry import Registry
 from core.signing.ledger import LedgerView
 from core.signing.signoff import Prepared, open_prepared
 from core.signing.status import RoundStatus, State
-from dashboard import components, signing_actions, signing_prepare, signing_receipt, signing_rules, signing_sign, signing_words, words
+from dashboard import components, left_out, signing_actions, signing_prepare, signing_receipt, signing_rules, signing_sign, signing_words, words
 from dashboard.blocks import Span, mono, muted, strong, text
 from dashboard.frame import View
 
@@ -22,6 +22,7 @@ _STEPS: Final = ("Prepare", "Sign", "Receipt")
 def draw(view: View) -> None:
     """The whole page."""
     registry, ledger, status = view.desk.registry, view.desk.ledger, view.status
+    _left_out(view)
     if ledger is None or status is None:
         components.headline("sign-off", "Nothing can be signed: the ledger cannot be read")
         components.state_notice("broken", "broken", "The ledger is not the chain it claims to be; the message above names the place.",
@@ -34,6 +35,16 @@ def draw(view: View) -> None:
         _receipts(view, ledger, status)
     else:
         _open_round(view, ledger, registry)
+
+
+def _left_out(view: View) -> None:
+    """Lines about this round that somebody wrote into the ledger and nobody signed."""
+    ledger, signed = view.desk.ledger, view.desk.signed
+    if ledger is None or signed is None:
+        return
+    notice = left_out.round_notice(ledger, signed, view.desk.left_out(view.round.digest), view.desk.faults)
+    if notice is not None:
+        components.sheet("left-out", notice)
 
 
 def _open_round(view: View, ledger: LedgerView, registry: Registry) -> None:

@@ -46,18 +46,16 @@ def _refuse(code: str, expected: str, got: str, remedy: str = _AGAIN) -> NoRetur
     raise LedgerError(code, expected=expected, got=got, remedy=remedy)
 
 
-def signed_entries(view: LedgerView, registry: Registry) -> LedgerView:
-    """The entries that hold under the registry (person, role, signature), each with its own index: what may be shown as
+def entry_faults(view: LedgerView, registry: Registry) -> dict[int, CountersignError]:
+    """Why an entry does not hold under the registry (person, role, signature), by index; one that holds may be shown as
     somebody's word. A line that nobody signed stays in the chain and counts for nothing."""
-    return LedgerView(view.origin, tuple(entry for entry in view.entries if _is_signed(entry, registry)))
-
-
-def _is_signed(entry: LedgerEntry, registry: Registry) -> bool:
-    try:
-        check_entry(entry, registry)
-    except CountersignError:
-        return False
-    return True
+    faults = {}
+    for entry in view.entries:
+        try:
+            check_entry(entry, registry)
+        except CountersignError as fault:
+            faults[entry.index] = fault
+    return faults
 
 
 def status_of(view: LedgerView, round_digest: str, rules: Rules) -> RoundStatus:
