@@ -96,6 +96,11 @@ def require_text(value: object) -> str:
     return value
 
 
+def is_assigned(character: str) -> bool:
+    """Whether Unicode 14.0 assigns the code point."""
+    return _UNASSIGNED.match(character) is None
+
+
 def is_blank(text: str) -> bool:
     """Whether nothing is left after deleting format characters and white space."""
     return not text or not (text if text.isascii() else _IGNORABLE.sub("", text)).strip(SPACES)

@@ -1,0 +1,211 @@
+"""Contamination: training pairs held against the texts and task ids of a locked holdout.
+
+A text is contaminated by a locked text when their words are equal (``exact``), or when at least the grid's share of the words of
+either of the two lies in shared runs of n words: ``training_coverage`` (the training text is made of the locked one) and
+``holdout_coverage`` (the locked text is contained in the training text, as an ask embedded in a longer prompt is). A pair is
+contaminated as well when it has a locked item's task id (``same_task``). Short texts can only be equal as a whole.
+
+One thing that is equal is no hit: an answer (chosen, rejected) that equals a locked text of fewer than n words which is not the
+item's prompt. "42" and "Yes" answer many questions.
+"""
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+
+from core.pairs.grams import Ints
+from core.pairs.suite import LockedText, Suite, TextMatch, reaches
+from core.pairs.task_ids import NAMES, TaskId, task_ids
+from core.settings import SETTINGS
+
+SAME_TASK, EXACT, TRAINING, HOLDOUT = "same_task", "exact", "training_coverage", "holdout_coverage"
+RULES: Final = (SAME_TASK, EXACT, TRAINING, HOLDOUT)
+"""The rules, strongest first: the first one that holds is a finding's ``rule``."""
+PROMPT_FIELD: Final = "prompt"
+_NOT_TEXTS: Final = frozenset(SETTINGS["contamination"]["not_texts"])
+_ASKING: Final = frozenset(SETTINGS["contamination"]["prompt_names"])
+
+
+@dataclass(frozen=True, slots=True)
+class PairText:
+    """One text of a pair. ``field``: prompt, chosen or rejected; ``start``: where it begins in that field's text."""
+
+    field: str
+    text: str
+    start: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedPair:
+    """A pair as it is looked at: its texts, and the task ids found in it with their places."""
+
+    ordinal: int
+    pair_id: str
+    texts: Sequence[PairText]
+    tasks: Sequence[tuple[str, TaskId]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The strongest hit of one field of a pair. ``locked_texts``: how many different locked texts the field hits.
+
+    For ``same_task``, ``field`` is where the id stands, ``locked`` names the item and the id, and the counts are 0.
+    """
+
+    ordinal: int
+    pair_id: str
+    field: str
+    rules: tuple[str, ...]
+    locked: LockedText
+    text: PairText | None = None
+    words: int = 0
+    covered: int = 0
+    locked_words: int = 0
+    locked_covered: int = 0
+    locked_texts: int = 0
+
+    @property
+    def rule(self) -> str:
+        return self.rules[0]
+
+    @property
+    def strength(self) -> tuple[Any, ...]:
+        """Sorts findings: strongest rule, then the larger coverage, then the pair's id."""
+        return RULES.index(self.rule), -self.coverage, self.pair_id, self.field
+
+    @property
+    def coverage(self) -> float:
+        """The larger of the two shares; for order only, the rules are decided exactly."""
+        shares = ((self.covered, self.words), (self.locked_covered, self.locked_words))
+        return max((part / whole for part, whole in shares if whole), default=0.0)
+
+
+def locked_texts(items: Sequence[Mapping[str, Any]], left_out: Collection[str] = ()) -> list[LockedText]:
+    """Every text of every item, ids and role names aside. ``left_out``: members of an item that are not looked at."""
+    return [
+        LockedText(position, _name(item, position), place, text, asks=place.partition(".")[0].partition("[")[0] in _ASKING)
+        for position, item in enumerate(items)
+        for place, text in _texts({key: value for key, value in item.items() if key not in left_out}, "")
+    ]
+
+
+def _name(item: Mapping[str, Any], position: int) -> str:
+    return item["id"] if isinstance(item.get("id"), str) else f"row {position + 1}"
+
+
+def _texts(value: Any, place: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        yield place, value
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            if key not in _NOT_TEXTS:
+                yield from _texts(inner, f"{place}.{key}" if place else str(key))
+    elif isinstance(value, list):
+        for position, inner in enumerate(value):
+            yield from _texts(inner, f"{place}[{position}]")
+
+
+def locked_tasks(items: Sequence[Mapping[str, Any]]) -> dict[TaskId, LockedText]:
+    """Task id -> the first item that has it. An item without one is known by its own ``id``, unless that is a bare number:
+    rows are numbered from 1 in every file."""
+    found: dict[TaskId, LockedText] = {}
+    for position, item in enumerate(items):
+        ids = list(task_ids(item))
+        own = item.get("id")
+        if not ids and isinstance(own, str) and not own.isdecimal():
+            ids = [("id", own)]
+        for place, task in ids:
+            found.setdefault(task, LockedText(position, _name(item, position), place, str(task)))
+    return found
+
+
+class ContaminationCheck:
+    """A holdout, ready to be held against pairs, and what it has counted so far."""
+
+    def __init__(self, items: Sequence[Mapping[str, Any]], n: int, share: Fraction, *, left_out: Collection[str] = ()) -> None:
+        self.items, self.left_out = len(items), tuple(left_out)
+        self.texts = locked_texts(items, left_out)
+        self.suite = Suite(self.texts, n, share)
+        self.tasks = locked_tasks(items)
+        self.hits: Ints = np.zeros(len(self.suite.owners), dtype=np.int64)
+        """For each entry of the suite, how many training texts hit it."""
+        self.task_hits = np.zeros(self.items, dtype=np.int64)
+        self.pairs = self.pairs_with_task = self.texts_seen = self.equal_short_answers = 0
+        self._short_answers = np.array(
+            [length < n and not any(text.asks for text in owners) for length, owners in zip(self.suite.lengths, self.suite.owners, strict=True)],
+            dtype=np.bool_,
+        )
+
+    def check(self, pairs: Sequence[CheckedPair]) -> list[Finding]:
+        """The findings of some pairs: at most one for each field, and one for the task, in the order of the pairs."""
+        texts = [(pair, text) for pair in pairs for text in pair.texts]
+        self.pairs += len(pairs)
+        self.pairs_with_task += sum(bool(pair.tasks) for pair in pairs)
+        self.texts_seen += len(texts)
+        best = {pair.ordinal: [finding] for pair in pairs if (finding := self._same_task(pair)) is not None}
+        for row, match in self.suite.match([text.text for _, text in texts]):
+            pair, text = texts[row]
+            finding = self._strongest(pair, text, match)
+            if finding is not None:
+                best.setdefault(pair.ordinal, []).append(finding)
+        return [finding for pair in pairs for finding in _one_a_field(best.get(pair.ordinal, []))]
+
+    def _same_task(self, pair: CheckedPair) -> Finding | None:
+        for place, task in pair.tasks:
+            locked = self.tasks.get(task)
+            if locked is not None:
+                self.task_hits[locked.item] += 1
+                return Finding(pair.ordinal, pair.pair_id, place, (SAME_TASK,), locked)
+        return None
+
+    def _strongest(self, pair: CheckedPair, text: PairText, match: TextMatch) -> Finding | None:
+        entries, covered, locked_covered, exact = match.entries, match.covered, match.locked_covered, match.exact
+        if text.field != PROMPT_FIELD and exact.any():
+            kept = ~(exact & self._short_answers[entries])
+            self.equal_short_answers += int((~kept).sum())
+            entries, covered, locked_covered, exact = entries[kept], covered[kept], locked_covered[kept], exact[kept]
+        if not len(entries):
+            return None
+        self.hits[entries] += 1
+        lengths = self.suite.lengths[entries]
+        # doubles of counts below 2^53 keep the order of the fractions, and only the order is used
+        share = np.maximum(covered / max(1, match.words), locked_covered / np.maximum(1, lengths))
+        at = int(np.lexsort((entries, -share, ~exact))[0])
+        rules = (
+            (EXACT, bool(exact[at])), (TRAINING, reaches(covered[at], match.words, self.suite.share)),
+            (HOLDOUT, reaches(locked_covered[at], lengths[at], self.suite.share)),
+        )
+        owners = self.suite.owners[entries[at]]
+        locked = next((owner for owner in owners if owner.asks), owners[0])
+        return Finding(
+            pair.ordinal, pair.pair_id, text.field, tuple(name for name, holds in rules if holds), locked, text,
+            match.words, int(covered[at]), int(lengths[at]), int(locked_covered[at]), len(entries),
+        )
+
+    def skipped(self) -> list[tuple[str, str]]:
+        """(rule, why) of what could not be applied to everything: no hit under a rule that never ran clears nothing."""
+        short = sum(0 < length < self.suite.n for length in self.suite.lengths.tolist())
+        reasons = [
+            (SAME_TASK, f"no pair has a task id ({', '.join(NAMES)}, on the row or on a side)", bool(self.pairs) and not self.pairs_with_task),
+            (SAME_TASK, "no locked item has a task id, nor an id that is more than a number", bool(self.items) and not self.tasks),
+            (TRAINING, f"{short:,} locked texts of fewer than {self.suite.n} words: they can only be equal as a whole", bool(short)),
+            (EXACT, f"{self.equal_short_answers:,} answers that equal a locked text of fewer than {self.suite.n} words which is no prompt: "
+                    "equal short answers prove nothing", bool(self.equal_short_answers)),
+            (EXACT, f"{self.suite.blank:,} blank locked texts", bool(self.suite.blank)),
+            (EXACT, f"the members {', '.join(self.left_out)} of the locked items, left out as asked", bool(self.left_out)),
+        ]
+        return [(rule, why) for rule, why, holds in reasons if holds]
+
+
+def _one_a_field(findings: list[Finding]) -> Iterator[Finding]:
+    """The strongest of each field, in order of appearance."""
+    strongest: dict[str, Finding] = {}
+    for finding in findings:
+        held = strongest.get(finding.field)
+        if held is None or finding.strength < held.strength:
+            strongest[finding.field] = finding
+    yield from strongest.values()
