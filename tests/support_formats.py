@@ -84,14 +84,10 @@ def folder(place: Path, sources: dict[str, list[dict[str, Any]]], files: dict[st
 
 def texts(source: Round) -> list[dict[str, Any]]:
     """prompt, chosen and rejected of every pair: the messages where there are any, else the text."""
-    rows: list[dict[str, Any]] = []
-    for _, batch in source.pair_batches():
-        for row in batch.to_pylist():
-            rows.append({
-                name: row[name] if row[f"{name}_messages"] is None else json.loads(row[f"{name}_messages"])
-                for name in ("prompt", "chosen", "rejected")
-            })
-    return rows
+    def side(row: dict[str, Any], name: str) -> Any:
+        return row[name] if row[f"{name}_messages"] is None else json.loads(row[f"{name}_messages"])
+
+    return [{name: side(row, name) for name in ("prompt", "chosen", "rejected")} for _, batch in source.pair_batches() for row in batch.to_pylist()]
 
 
 def column(source: Round, name: str) -> list[Any]:

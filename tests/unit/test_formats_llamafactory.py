@@ -21,9 +21,8 @@ def test_prompt_and_query_are_joined_as_the_trainer_joins_them(tmp_path: Path) -
 
 def test_columns_of_dataset_info(tmp_path: Path) -> None:
     row = {"q": "Add.", "ctx": "2 and 3", "good": "5", "bad": "6", "sys": "Be brief.", "before": [["Hi", "Hello"]], "fns": "[]"}
-    source, _ = read(
-        tmp_path, "a.jsonl", [row], "llamafactory-alpaca", prompt="q", query="ctx", chosen="good", rejected="bad", system="sys", history="before", tools="fns",
-    )
+    names = {"prompt": "q", "query": "ctx", "chosen": "good", "rejected": "bad", "system": "sys", "history": "before", "tools": "fns"}
+    source, _ = read(tmp_path, "a.jsonl", [row], "llamafactory-alpaca", **names)
     assert texts(source) == [{
         "prompt": [{"role": "system", "content": "Be brief."}, user("Hi"), assistant("Hello"), user("Add.\n2 and 3")],
         "chosen": [assistant("5")], "rejected": [assistant("6")],
@@ -75,7 +74,9 @@ def test_tags_of_dataset_info(tmp_path: Path) -> None:
     row = {"talk": [{"role": "u", "text": "Well?"}], "chosen": {"role": "a", "text": "Yes."}, "rejected": {"role": "a", "text": "No."}, "sys": "S"}
     options = {"messages": "talk", "role_tag": "role", "content_tag": "text", "user_tag": "u", "assistant_tag": "a", "system": "sys"}
     source, _ = read(tmp_path, "a.jsonl", [row], "llamafactory-sharegpt", **options)
-    assert texts(source) == [{"prompt": [{"role": "system", "content": "S"}, user("Well?")], "chosen": [assistant("Yes.")], "rejected": [assistant("No.")]}]
+    (found,) = texts(source)
+    assert found["prompt"] == [{"role": "system", "content": "S"}, user("Well?")]
+    assert (found["chosen"], found["rejected"]) == ([assistant("Yes.")], [assistant("No.")])
 
 
 @pytest.mark.parametrize(("row", "field", "code"), [

@@ -81,7 +81,8 @@ def test_axolotl_system_texts_are_a_turn(tmp_path: Path) -> None:
 
 def test_axolotl_fields_of_the_chat_template_type(tmp_path: Path) -> None:
     row = {"conversation": [user("Well?")], "good": "Yes.", "bad": {"role": "assistant", "content": "No."}}
-    source, _ = read(tmp_path, "a.jsonl", [row], "axolotl:chat_template.default", field_messages="conversation", field_chosen="good", field_rejected="bad")
+    names = {"field_messages": "conversation", "field_chosen": "good", "field_rejected": "bad"}
+    source, _ = read(tmp_path, "a.jsonl", [row], "axolotl:chat_template.default", **names)
     assert texts(source) == [PAIR]
 
 

@@ -74,6 +74,6 @@ def test_argilla_rows_under_each_spelling(tmp_path: Path, key: str, mark: str) -
 
 
 def test_argilla_conversations_hold_their_prompt(tmp_path: Path) -> None:
-    row = {"chosen": [user("Say hi."), assistant("Hi.")], "rejected": [user("Say hi."), assistant("No.")], "chosen_rating": 4.5, "rejected_rating": 4.5}
-    source, _ = read(tmp_path, "a.jsonl", [row], ties="keep")
+    talk = {"chosen": [user("Say hi."), assistant("Hi.")], "rejected": [user("Say hi."), assistant("No.")]}
+    source, _ = read(tmp_path, "a.jsonl", [talk | {"chosen_rating": 4.5, "rejected_rating": 4.5}], ties="keep")
     assert texts(source)[0]["prompt"] == [user("Say hi.")]

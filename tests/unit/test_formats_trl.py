@@ -20,7 +20,8 @@ def test_explicit_text(tmp_path: Path, name: str) -> None:
     assert (column(source, "pair_id"), column(source, "origin"), column(source, "extra")) == (["a-000001"], ["verified"], [None])
     assert (report.counts, report.quarantined) == ({"pairs": 1}, 0)
     assert note(report, "foreign_format") == (
-        f"pairs: {name} was read as trl: every row looked at has prompt, chosen and rejected, the answers as text; declared: ids=line, origin=verified"
+        f"pairs: {name} was read as trl: every row looked at has prompt, chosen and rejected, the answers as text; "
+        "declared: ids=line, origin=verified"
     )
 
 
@@ -32,18 +33,15 @@ def test_an_implicit_prompt_is_the_shared_turns(tmp_path: Path, name: str) -> No
 
 def test_case_3_the_last_shared_user_turn_ends_the_prompt(tmp_path: Path) -> None:
     shared = [user("One?"), assistant("1."), user("Two?"), assistant("The sky is blue")]
+    # both sides of the second row go on with the same assistant turn after the last shared user turn: it stays in the answers
+    left, right = ([user("Q"), assistant("same"), user(side), assistant("a")] for side in ("left", "right"))
     rows = [
-        {"chosen": [*shared, user("Why?"), assistant("a")], "rejected": [*shared, user("Why?"), assistant("b")]},
-        # both begin with the same assistant turn after the last shared user turn: it stays in the answers
-        {"chosen": [user("Q"), assistant("same"), user("left"), assistant("a")], "rejected": [user("Q"), assistant("same"), user("right"), assistant("b")]},
+        {"chosen": [*shared, user("Why?"), assistant("a")], "rejected": [*shared, user("Why?"), assistant("b")]}, {"chosen": left, "rejected": right},
     ]
     source, _ = read(tmp_path, "a.jsonl", rows)
     first, second = texts(source)
     assert first["prompt"] == [*shared, user("Why?")] and first["chosen"] == [assistant("a")]
-    assert second == {
-        "prompt": [user("Q")], "chosen": [assistant("same"), user("left"), assistant("a")],
-        "rejected": [assistant("same"), user("right"), assistant("b")],
-    }
+    assert second == {"prompt": [user("Q")], "chosen": left[1:], "rejected": right[1:]}
 
 
 @pytest.mark.parametrize("row", [

@@ -35,7 +35,7 @@ _PROMPTS: Final = ("prompt", "instruction", "input", "question")
 def _settled(option: str, code: str, words: str, field: str, got: Any, options: Mapping[str, str], counts: Counts) -> None:
     """Count a rating that decides nothing, and quarantine its row unless the proposer declared to keep such."""
     kept = option in options
-    counts[code, f"pairs {words}{', kept as declared' if kept else ' are quarantined'}"] += 1
+    counts[code, f"pairs {words}; {'kept, as declared' if kept else 'quarantined'}"] += 1
     if not kept:
         raise CellFault(field, code, f"a rating of each side, the chosen one higher; or declare {option}=keep", described(got))
 
