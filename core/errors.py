@@ -11,10 +11,12 @@ GridError            whoever owns the policy grid     4
 ReceiptError         whoever handed over the receipt  4
 RegistryError        whoever keeps the registry       4
 SamplingError        the reviewer who samples         4
+ExportError          whoever exports                  4
 IdentityError        the person who acts, or enrols   5
 SignatureError       the signer                       5
 LedgerError          whoever keeps the ledger         5
 WorkspaceError       whoever runs this                2
+NotApproved          whoever exports                  3
 DigestMismatch       whoever stored or moved files    6
 RecomputationError   whoever computed the decision    7
 ===================  ===============================  =========
@@ -124,6 +126,18 @@ class SamplingError(CountersignError):
     """A sample cannot be drawn, judged or read as asked."""
 
     who, exit_name = "reviewer who samples", "bad_input"
+
+
+class ExportError(CountersignError):
+    """The pairs cannot be written as asked: a shape cannot say one of them, a name is taken, an option does not fit."""
+
+    who, exit_name = "person who exports", "bad_input"
+
+
+class NotApproved(CountersignError):
+    """No approval stands behind what was asked for."""
+
+    who, exit_name = "person who exports", "refused"
 
 
 class IdentityError(CountersignError):

@@ -16,14 +16,34 @@ from typing import Annotated, Final, NoReturn, Self
 
 import typer
 
-from core.cli import behaviours, decide, demo, exposure, grid, holdout, ingest, judges, keys, ledger, output, pairs, sample, serve, sign, verify
+from core.cli import (
+    behaviours,
+    decide,
+    demo,
+    export,
+    exposure,
+    grid,
+    holdout,
+    ingest,
+    judges,
+    keys,
+    ledger,
+    output,
+    pairs,
+    sample,
+    serve,
+    sign,
+    verify,
+)
 from core.cli import round as round_commands
 from core.errors import EXIT, CountersignError
 from core.settings import SETTINGS
 from core.text import shortened
 from core.version import ENGINE_VERSION
 
-_GROUPS: Final = (ingest, pairs, round_commands, decide, judges, holdout, behaviours, exposure, keys, grid, sample, sign, verify, ledger, demo, serve)
+_GROUPS: Final = (
+    ingest, pairs, round_commands, decide, judges, holdout, behaviours, exposure, keys, grid, sample, sign, verify, ledger, export, demo, serve,
+)
 """Modules with ``register(app)``, in the order in which ``--help`` lists their commands."""
 _JSON: Final = "--json"
 _DEBUG: Final = "COUNTERSIGN_DEBUG"

@@ -1,0 +1,42 @@
+"""OpenAI preference fine-tuning: ``input`` with the messages (and tools), and one assistant message on each side. Arguments of tool
+calls are JSON text there. The service reads exactly these members, so nothing may be added."""
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from core.export.pairs import ExportPair, Message
+from core.export.shape import Row, Shape, single
+from core.export.tool_calls import with_text_arguments
+from core.export.trl import wired
+from core.export.turns import Unfit
+
+
+def _row(pair: ExportPair) -> Row:
+    prompt, chosen, rejected = wired(pair)
+    given: Row = {"messages": with_text_arguments(prompt)}
+    if pair.tools is not None:
+        given["tools"] = _schemas(pair.tools)
+    return {"input": given, "preferred_output": _output(chosen, "chosen"), "non_preferred_output": _output(rejected, "rejected")}
+
+
+def _schemas(tools: Any) -> Any:
+    if not isinstance(tools, str):
+        return tools
+    try:
+        return json.loads(tools)
+    except ValueError:
+        raise Unfit("its tools are text that is no JSON") from None
+
+
+def _output(messages: list[Message], side: str) -> list[Message]:
+    message = single(messages, side)
+    if message["role"] != "assistant":
+        raise Unfit(f"its {side} answer is not an assistant's")
+    return with_text_arguments([message])
+
+
+SHAPES: Final = (
+    Shape("openai", "OpenAI", "preference fine-tuning rows", _row, ("input", "preferred_output", "non_preferred_output"), extras=(),
+          notes=("Where an answer has several messages, `--turns divergence` makes one of it.",)),
+)

@@ -1,0 +1,79 @@
+"""The admitted pairs of a round as the trainer's shapes read them: texts and messages as they were ingested, nothing else."""
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from core.canonical import parse_canonical
+from core.errors import DigestMismatch, ExportError, Where
+from core.gates.curation import ADMITTED_FILE
+from core.rounds.folder import Round
+
+Message = dict[str, Any]
+Content = str | list[Message]
+"""A text, or a list of messages."""
+
+_FIGURES: Final = ("ref_logp_chosen", "ref_logp_rejected", "chosen_score", "rejected_score")
+_TOOLS: Final = "tools"
+
+
+@dataclass(frozen=True, slots=True)
+class ExportPair:
+    """One admitted pair. ``rank`` counts from 0 in the signed order; ``chosen`` and ``rejected`` have one form, text or messages.
+    ``tools`` is what the row had under that name (a list of schemas, or their JSON text), or None."""
+
+    rank: int
+    pair_id: str
+    prompt: Content
+    chosen: Content
+    rejected: Content
+    tools: Any = None
+    figures: Mapping[str, float | None] | None = None
+
+    @property
+    def has_messages(self) -> bool:
+        """Whether any side was given as messages."""
+        return not (isinstance(self.prompt, str) and isinstance(self.chosen, str))
+
+
+def admitted_ranks(admitted: bytes) -> dict[str, int]:
+    """Pair id -> place in the signed list of admitted pairs. Raises DigestMismatch for a list that names a pair twice, ExportError
+    ``no_pairs`` for an empty one: a dataset without rows trains nothing."""
+    names = [row["pair_id"] for row in parse_canonical(admitted, where=Where(ADMITTED_FILE))]
+    ranks = {name: rank for rank, name in enumerate(names)}
+    if len(ranks) != len(names):
+        raise DigestMismatch("pair_named_twice", expected="each admitted pair once", got="one twice", remedy="verify the decision",
+                             where=Where(ADMITTED_FILE))
+    if not ranks:
+        raise ExportError("no_pairs", expected="at least one admitted pair", got="none", remedy="nothing to export: curate another round")
+    return ranks
+
+
+def admitted_pairs(source: Round, ranks: Mapping[str, int]) -> Iterator[ExportPair]:
+    """The pairs of ``ranks`` in the order of the round's rows, streamed. Raises DigestMismatch where the round lacks one."""
+    found = 0
+    for narrow, text in source.pair_batches():
+        names = narrow.column("pair_id").to_pylist()
+        rows = [row for row, name in enumerate(names) if name in ranks]
+        if not rows:
+            continue
+        numbers = narrow.select(["pair_id", "extra", *_FIGURES]).take(rows).to_pylist()
+        for one, other in zip(numbers, text.take(rows).to_pylist(), strict=True):
+            found += 1
+            yield _pair(ranks[one["pair_id"]], one, other)
+    if found != len(ranks):
+        raise DigestMismatch("pair_missing", expected=f"the {len(ranks)} pairs that the list of admitted pairs names", got=f"{found} of them",
+                             remedy="restore the round as it was published", where=Where(source.manifest.round_id))
+
+
+def _pair(rank: int, numbers: Mapping[str, Any], texts: Mapping[str, Any]) -> ExportPair:
+    sides = {name: _content(texts[name], texts[f"{name}_messages"]) for name in ("prompt", "chosen", "rejected")}
+    extra = {} if numbers["extra"] is None else json.loads(numbers["extra"])
+    return ExportPair(rank, numbers["pair_id"], **sides, tools=extra.get(_TOOLS), figures={name: numbers[name] for name in _FIGURES})
+
+
+def _content(text: str, messages: str | None) -> Content:
+    # the messages were checked when they came in, and stored as RFC 8785 bytes
+    return text if messages is None else json.loads(messages)

@@ -1,0 +1,68 @@
+"""The training recipe: the grid's beta and alpha in each trainer's spelling, and what its logged loss is not."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from core.export.provenance import Provenance
+from core.export.safe_text import code
+from core.settings import SETTINGS
+
+LOSS_NOTE: Final = (
+    "Our NLL term is a per-pair mean: each pair's own mean over its chosen tokens, then the mean over pairs. TRL's sft term is one "
+    "token mean over the batch, over all its chosen tokens, so long answers weigh more. The two are equal only where the lengths are, "
+    "so the loss that a trainer logs differs from the one in the receipt, for the same data and the same numbers."
+)
+MARGIN_NOTE: Final = "TRL's logged `rewards/margins` is what the receipt calls `mean_dpo_margin`: beta is in both."
+OBJECTIVE: Final = "-log sigmoid(beta * ((pc - rc) - (pr - rr))) + alpha * NLL of the chosen answer"
+
+
+def recipe(provenance: Provenance, data_file: str, shape: str) -> dict[str, Any]:
+    """``training-recipe.json``. ``objective`` holds the numbers as the grid writes them; ``trainers`` each trainer's spelling of them."""
+    grid = provenance.grid
+    beta, alpha = grid.text("dpo_beta"), grid.text("rpo_nll_alpha")
+    return {
+        "recipe_version": SETTINGS["export"]["recipe_version"],
+        "grid": {"digest": grid.digest, "name": grid.name, "version": grid.version},
+        "data": {"file": data_file, "format": shape},
+        "objective": {"name": "DPO with an NLL term (RPO)", "formula": OBJECTIVE, "beta": beta, "alpha": alpha, "nll": "per-pair mean"},
+        "trainers": _trainers(float(grid.fraction("dpo_beta")), float(grid.fraction("rpo_nll_alpha"))),
+        "notes": [LOSS_NOTE, MARGIN_NOTE],
+    }
+
+
+def _trainers(beta: float, alpha: float) -> dict[str, Mapping[str, Any]]:
+    weights = [1.0, alpha]
+    losses = ["sigmoid", "sft"]
+    return {
+        "trl": {"class": "DPOConfig", "versions": "TRL 0.29 and later", "settings": {"beta": beta, "loss_type": losses, "loss_weights": weights}},
+        "trl-older": {"class": "DPOConfig", "versions": "before TRL 0.29", "settings": {"beta": beta, "loss_type": "sigmoid", "rpo_alpha": alpha}},
+        "ms-swift": {"command": "swift rlhf", "settings": {"rlhf_type": "dpo", "beta": beta, "rpo_alpha": alpha}},
+        "openrlhf": {"command": "openrlhf.cli.train_dpo", "settings": {"beta": beta, "nll_loss_coef": alpha}},
+        "llamafactory": {"settings": {"stage": "dpo", "pref_loss": "sigmoid", "pref_beta": beta, "pref_ftx": alpha}},
+        "axolotl": {"settings": {"rl": "dpo", "rl_beta": beta, "dpo_loss_type": losses, "dpo_loss_weights": weights}},
+        "openai": {
+            "settings": {"method": {"type": "dpo", "dpo": {"hyperparameters": {"beta": beta}}}},
+            "without": "alpha: preference fine-tuning has no NLL term",
+        },
+    }
+
+
+def recipe_text(document: Mapping[str, Any]) -> str:
+    """``training-recipe.md``: the same in words."""
+    objective, grid = document["objective"], document["grid"]
+    lines = [
+        "# Training recipe", "",
+        f"beta {objective['beta']} and alpha {objective['alpha']}, pinned by the grid {code(grid['name'])} version {grid['version']}",
+        f"(SHA-256 `{grid['digest']}`).", "",
+        f"    {objective['formula']}", "",
+        "| trainer | spelling |", "|---|---|",
+        *(f"| {name} | {_spelling(entry)} |" for name, entry in document["trainers"].items()), "",
+        *(line for note in document["notes"] for line in (note, "")),
+    ]
+    return "\n".join(lines)
+
+
+def _spelling(entry: Mapping[str, Any]) -> str:
+    said = ", ".join(f"`{name}={value!r}`" for name, value in entry["settings"].items())
+    return f"{said}; without {entry['without']}" if "without" in entry else said
