@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import blocks, components, frame, holdout_compare, holdout_desk, holdout_strength, holdout_view, words
+from dashboard import behaviour_view, blocks, components, frame, holdout_compare, holdout_desk, holdout_strength, holdout_view, words
 
 view = frame.open_round("holdout")
 holdout = view.document["holdout"]
@@ -34,6 +34,7 @@ else:
         holdout_compare.comparison(view)
     if view.round.has("outcomes"):
         holdout_desk.exposure(view)
+behaviour_view.section(view)
 sanity = view.document["sanity"]
 if sanity is None:
     components.section("canaries", "Canaries", blocks.paragraph("The proposer supplied none: nothing shows that the candidate forgot nothing."))

@@ -123,9 +123,9 @@ def compare(
     ``no_primary``).
     """
     for option, name in (("--served", served), ("--candidate", candidate)):
-        _known(option, name, table.versions, "version")
+        known_name(option, name, table.versions, "version")
     for option, name in (*((("--primary", primary),) if primary is not None else ()), *(("--guard", name) for name in guarded)):
-        _known(option, name, table.behaviours, "behaviour")
+        known_name(option, name, table.behaviours, "behaviour")
     if primary is None and len(table.behaviours) > 1:
         raise RoundError("no_primary", expected=f"one of {', '.join(table.behaviours)}", got="nothing", where=Where(field="--primary"),
                          remedy="say beforehand which behaviour the claim is about: it alone is tested without a correction")
@@ -134,8 +134,9 @@ def compare(
     return compared, {name: behaviour_history(table.measurements, name, table.versions, policy) for name in table.behaviours}
 
 
-def _known(option: str, name: str, names: tuple[str, ...], what: str) -> None:
+def known_name(option: str, name: str, names: tuple[str, ...], what: str) -> None:
+    """Return for a name that is there. Raises RoundError ``unknown_<what>`` naming the option."""
     if name not in names:
         near = nearest(name, names)
-        raise RoundError(f"unknown_{what}", expected=f"a {what} of the file: {', '.join(names)}", got=repr(name),
+        raise RoundError(f"unknown_{what}", expected=f"a {what} that was measured: {', '.join(names)}", got=repr(name),
                          remedy=f"did you mean {near}?" if near else "name one of these", where=Where(field=option))

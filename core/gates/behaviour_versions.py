@@ -8,23 +8,34 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from core.errors import RoundError, Where
-from core.gates.behaviours import BehaviourClaim, ClaimPolicy, Grader, Measurement, claim
+from core.gates.behaviours import BehaviourClaim, ClaimPolicy, ClaimState, Grader, Measurement, claim
 from core.statistics.arms import ArmRuns
 from core.statistics.multiple import benjamini_hochberg, holm
 from core.statistics.noise import NoiseBand
-from core.statistics.probability import Probability
+from core.statistics.probability import Probability, counted
 from core.statistics.rate_intervals import RateEstimate, rate_estimate
 from core.statistics.result import Result
 from core.statistics.verdict import Standing, points_text, standing_of
 
 Role = Literal["primary", "guarded", "explored"]
 BY_PROGRAM = Grader("program")
+_UNPROVEN: Final = "unproven: "
+_COLUMNS: Final = ("behaviour", "version", "test_version", "judge_id", "item_id", "run", "passed", "contaminated", "gave_reward")
+_Key = tuple[str, str, str, str | None]
+
+
+class _Outcome(NamedTuple):
+    item: str
+    run: int
+    passed: bool | None
+    contaminated: bool | None
+    gave_reward: bool
 
 
 def measurements_of(
@@ -33,29 +44,41 @@ def measurements_of(
     """Measurements from BEHAVIOURS rows, in order of behaviour, version, test and judge.
 
     ``graders``: what is known of each judge; one that is not named there is a model whose agreement nobody measured.
-    ``contamination``: (behaviour, version) -> test items found in the training data; unknown where absent. Raises
-    RoundError ``duplicate_outcome`` for two outcomes of one item and run.
+    ``contamination``: (behaviour, version) -> test items found in the training data; where absent, what the rows say in
+    ``contaminated``, if they do. ``gave_reward`` of a row adds to what is known of its grader. Raises RoundError
+    ``duplicate_outcome`` for two outcomes of one item and run.
     """
-    groups: dict[tuple[str, str, str, str | None], list[tuple[str, int, bool | None]]] = {}
-    columns = ("behaviour", "version", "test_version", "judge_id", "item_id", "run", "passed")
-    for behaviour, version, test, judge, item, run, passed in zip(*(rows[name].to_pylist() for name in columns), strict=True):
-        groups.setdefault((behaviour, version, test, judge), []).append((item, run, passed))
+    groups: dict[_Key, list[_Outcome]] = {}
+    for *key, item, run, passed, contaminated, reward in zip(*(_values(rows, name) for name in _COLUMNS), strict=True):
+        behaviour, version, test, judge = key
+        groups.setdefault((behaviour, version, test, judge), []).append(_Outcome(item, run, passed, contaminated, bool(reward)))
     found = contamination or {}
     ordered = sorted(groups, key=lambda key: (*key[:-1], key[-1] or ""))
     return tuple(_measurement(key, groups[key], graders, found.get((key[0], key[1]))) for key in ordered)
 
 
-def _measurement(
-    key: tuple[str, str, str, str | None], outcomes: Sequence[tuple[str, int, bool | None]], graders: Mapping[str, Grader], contamination: int | None,
-) -> Measurement:
+def _values(rows: pa.Table, name: str) -> list[Any]:
+    return rows[name].to_pylist() if name in rows.column_names else [None] * rows.num_rows
+
+
+def _measurement(key: _Key, outcomes: Sequence[_Outcome], graders: Mapping[str, Grader], contamination: int | None) -> Measurement:
     behaviour, version, test, judge = key
-    items = tuple(sorted({item for item, _, _ in outcomes}))
+    items = tuple(sorted({one.item for one in outcomes}))
     place = {item: i for i, item in enumerate(items)}
-    graded = [(place[item], run, passed) for item, run, passed in outcomes if passed is not None]
+    graded = [(place[one.item], one.run, one.passed) for one in outcomes if one.passed is not None]
     item, run, passed = zip(*graded, strict=True) if graded else ((), (), ())
     runs = ArmRuns(len(items), np.array(item, dtype=np.int64), np.array(run, dtype=np.int64), np.array(passed, dtype=np.bool_))
     grader = BY_PROGRAM if judge is None else graders.get(judge, Grader("model", judge))
-    return Measurement(behaviour, version, test, grader, items, runs, len(outcomes), contamination=contamination)
+    if any(one.gave_reward for one in outcomes):
+        grader = replace(grader, gave_reward=True)
+    known = _contamination(outcomes) if contamination is None else contamination
+    return Measurement(behaviour, version, test, grader, items, runs, len(outcomes), contamination=known)
+
+
+def _contamination(outcomes: Sequence[_Outcome]) -> int | None:
+    """Items found in the training data; None where none was found and some were not looked for."""
+    found = len({one.item for one in outcomes if one.contaminated})
+    return None if not found and any(one.contaminated is None for one in outcomes) else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +93,27 @@ class BehaviourRow(Result):
     adjusted: Fraction | None
     standing: Standing
 
+    @property
+    def proven(self) -> bool:
+        """Whether the claim has no gap and stands after the correction too."""
+        return self.claim.proven and self.standing is not Standing.NOT_SHOWN
+
+    @property
+    def sentence(self) -> str:
+        """The claim; where the correction takes away what the behaviour alone would show, that is a gap as well."""
+        said, alone = self.claim.sentence, self.claim.state in (ClaimState.BEATS, ClaimState.TRAILS)
+        if self.adjusted is None or not alone or self.standing is not Standing.NOT_SHOWN:
+            return said
+        correction = "Holm" if self.role == "guarded" else "Benjamini-Hochberg"
+        prefix = "" if said.startswith(_UNPROVEN) else _UNPROVEN
+        return f"{prefix}{said}; corrected for the other behaviours ({correction}) {counted(self.adjusted).text()}: not shown"
+
 
 @dataclass(frozen=True, slots=True)
 class VersionComparison(Result):
     """A served version and a candidate over all behaviours. ``fell``: behaviours other than the primary whose figure went
-    down, shown or not; ``regressed``: guarded ones that are shown worse. ``sentence`` says the primary claim and what fell.
+    down, shown or not; ``regressed``: guarded ones that are shown worse. ``sentence`` says the primary claim and what fell; without a
+    primary it counts what is shown.
     """
 
     served: str
@@ -86,15 +125,16 @@ class VersionComparison(Result):
 
 
 def compare_versions(
-    measurements: Sequence[Measurement], served: str, candidate: str | None, *, primary: str, guarded: Sequence[str], policy: ClaimPolicy,
+    measurements: Sequence[Measurement], served: str, candidate: str | None, *, primary: str | None, guarded: Sequence[str], policy: ClaimPolicy,
     bands: Mapping[str, NoiseBand] | None = None, repeated_on: Mapping[str, Sequence[str]] | None = None,
 ) -> VersionComparison:
     """Compare two versions on every behaviour that either was measured on, and on those named.
 
-    ``bands``: re-run bands measured elsewhere, by behaviour; ``repeated_on``: other tests that showed the same. Raises
-    RoundError ``ambiguous_measurement`` where a version has several measurements of a behaviour and none fits the other's.
+    ``primary``: what was named beforehand, None where nothing was. ``bands``: re-run bands measured elsewhere, by behaviour;
+    ``repeated_on``: other tests that showed the same. Raises RoundError ``ambiguous_measurement`` where a version has several
+    measurements of a behaviour and none fits the other's.
     """
-    names = {one.behaviour for one in measurements if one.version in (served, candidate)} | {primary, *guarded}
+    names = {one.behaviour for one in measurements if one.version in (served, candidate)} | {*guarded, *(() if primary is None else (primary,))}
     claims = {}
     for name in sorted(names, key=lambda name: (name != primary, name not in guarded, name)):
         before, after = _pair_of([one for one in measurements if one.behaviour == name], served, candidate)
@@ -104,7 +144,8 @@ def compare_versions(
     rows = tuple(_row(roles[name], one, adjusted, policy) for name, one, adjusted in _adjusted(claims, roles))
     fell = tuple(row.claim.behaviour for row in rows if row.role != "primary" and (row.claim.gain or 0) < 0)
     regressed = tuple(row.claim.behaviour for row in rows if row.role == "guarded" and row.standing is Standing.WORSE)
-    return VersionComparison(served, candidate, rows, fell, regressed, _sentence(rows, fell))
+    said = _counts(rows, served, candidate) if primary is None else _sentence(rows, fell)
+    return VersionComparison(served, candidate, rows, fell, regressed, said)
 
 
 def _pair_of(found: Sequence[Measurement], served: str, candidate: str | None) -> tuple[Measurement | None, Measurement | None]:
@@ -140,6 +181,16 @@ def _row(role: Role, one: BehaviourClaim, adjusted: Fraction | None, policy: Cla
         return BehaviourRow(role, one, verdict.evidence.p, None, verdict.standing)
     held = replace(verdict.evidence, p=Probability(float(adjusted), adjusted))
     return BehaviourRow(role, one, verdict.evidence.p, adjusted, standing_of(held, policy.alpha, verdict.band, verdict.moved))
+
+
+def _counts(rows: Sequence[BehaviourRow], served: str, candidate: str | None) -> str:
+    """What is shown of all behaviours together, and how much of it is proven."""
+    compared = [row for row in rows if row.claim.comparison is not None]
+    said = [f"{word} on {count:,}" for word in Standing if (count := sum(row.standing is word for row in compared))]
+    if len(compared) < len(rows):
+        said.append(f"not compared on {len(rows) - len(compared):,}")
+    many = f"{len(rows):,} behaviour{'' if len(rows) == 1 else 's'}"
+    return f"{candidate or 'no version'} against {served} on {many}: {', '.join(said)}; proven on {sum(row.proven for row in rows):,}"
 
 
 def _sentence(rows: Sequence[BehaviourRow], fell: Sequence[str]) -> str:

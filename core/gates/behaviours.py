@@ -33,7 +33,7 @@ NOT_GRADED: Final = Ratio(0, 0, NO_ITEM_OUTCOMES)
 @dataclass(frozen=True, slots=True)
 class Grader(Result):
     """Who graded. ``agreement``: of a model with people or a verifier, None where nobody measured it. ``gave_reward``: the
-    same judge's scores were the training reward of the version it grades.
+    same grader's scores were the training reward of the version it grades.
     """
 
     kind: Literal["program", "model"]
@@ -205,7 +205,8 @@ def _standing_gaps(before: Measurement, after: Measurement, policy: ClaimPolicy)
             right = fraction_text(grader.agreement, against=policy.min_agreement)
             gaps.append(Gap("judge_agreement_low", f"the judge is right in {right} ({percent_text(policy.min_agreement)} asked)"))
     if grader.gave_reward:
-        gaps.append(Gap("reward_was_the_judge", "the judge's scores were also the training reward"))
+        who = "judge's scores" if grader.kind == "model" else "program's results"
+        gaps.append(Gap("reward_was_the_judge", f"the {who} were also the training reward"))
     if after.contamination is None:
         gaps.append(Gap("contamination_unknown", f"nobody looked for the test in the training data of {after.version}"))
     gaps += [

@@ -34,6 +34,9 @@ COLUMNS: dict[str, dict[str, pa.DataType]] = {
     "outcomes": {"id": _TEXT, "arm": _TEXT, "passed": _BOOL, "slice": _TEXT, "response": _TEXT},
     "sanity": {"id": _TEXT, "passed": _BOOL, "prompt": _TEXT, "response": _TEXT},
     "ratings": {"case_id": _TEXT, "rater_id": _TEXT, "label": _TEXT},
+    "behaviours": {
+        "behaviour": _TEXT, "version": _TEXT, "test_version": _TEXT, "item_id": _TEXT, "passed": _BOOL, "judge_id": _TEXT, "gave_reward": _BOOL,
+    },
 }
 _DICTIONARY_BYTES = 1 << 24
 _COMPRESSION_LEVEL = 19

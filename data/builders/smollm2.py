@@ -50,6 +50,16 @@ Prompts: IFEval (Google, data CC BY 4.0) as printed in M-IFEval (Lightblue, Apac
 made up for the demonstration."""
 
 
+_MEASURED = """
+
+Behaviours: what ref, the checkpoints rpo-20, rpo-40 and rpo-60, and dpo-only-60 did with the same 120 prompts (one greedy answer each) and the \
+10 trivial questions, by program, and by self-judge under its own threshold. Families are IFEval's, over the prompts with checks of that family \
+alone. No grader was the training reward: the policies were trained on the pairs' own preferences. Nobody looked for the tests in the training \
+data of the start model, so contamination is unknown."""
+_VERSIONS = (_START, "rpo-20", "rpo-40", "rpo-60", "dpo-only-60")
+_FAMILIES = ("combination", "detectable_format", "keywords", "length_constraints")
+
+
 def family(instruction_ids: list[str]) -> str:
     """The slice of an IFEval item: the family of its checks, or ``several families``."""
     families = {name.split(":")[-2] for name in instruction_ids}
@@ -130,6 +140,35 @@ def _outcomes(name: str, arm: str) -> list[Row]:
     ]
 
 
+def _behaviour(name: str, test: str, version: str, item: str, passed: bool, judge_id: str | None = None) -> Row:
+    return {
+        "behaviour": name, "version": version, "test_version": test, "item_id": item, "passed": passed, "judge_id": judge_id, "gave_reward": False,
+    }
+
+
+def behaviours() -> list[Row]:
+    """Named behaviours of five versions on the same items: four of the whole, then one for each of four families of checks."""
+    answers = [row for version in _VERSIONS for row in json_lines(_HOLDOUT) if row["model"] == version]
+    asked = "120 IFEval prompts"
+    found = [_behaviour("follows the instruction", f"{asked}, strict", row["model"], str(row["key"]), row["strict"]) for row in answers]
+    found += [
+        _behaviour("ends its answer", f"{asked}, token limit", row["model"], str(row["key"]), row["finish_reason"] == "stop") for row in answers
+    ]
+    found += [
+        _behaviour("convinces itself", f"{asked}, P(Yes) from {_APPROVE_FROM}", row["model"], str(row["key"]),
+                   row["self_judge_p_yes"] >= _APPROVE_FROM, SELF_JUDGE) for row in answers
+    ]
+    found += [
+        _behaviour("answers trivial questions", "10 questions", version, row["id"], row["passed"])
+        for version in _VERSIONS for row in json_lines(_SANITY) if row["model"] == version
+    ]
+    found += [
+        _behaviour(f"checks of {name}", f"{asked}, strict", row["model"], str(row["key"]), row["strict"])
+        for name in _FAMILIES for row in answers if family(row["instruction_id_list"]) == name
+    ]
+    return found
+
+
 def _canaries(policy: str) -> list[Row]:
     kept = {row["id"] for row in json_lines(_SANITY) if row["model"] == _START and row["passed"]}
     return [
@@ -155,9 +194,11 @@ def _round(round_id: str, policy: str, sibling: str, recipe: str, created_at: st
 
 
 def rpo() -> DemoRound:
-    """``smollm2-rpo``: the candidate trained with the NLL term."""
+    """``smollm2-rpo``: the candidate trained with the NLL term; with the behaviours of the checkpoints on the way."""
     recipe = 'loss_type ["sigmoid", "sft"] with weights [1, 1], learning rate 2e-4'
-    return _round("smollm2-rpo", "rpo-60", "smollm2-dpo-only", recipe, "2026-11-09T09:00:00Z")
+    made = _round("smollm2-rpo", "rpo-60", "smollm2-dpo-only", recipe, "2026-11-09T09:00:00Z")
+    document = made.document | {"schema_version": 4, "note": f"{made.document['note']}{_MEASURED}"}
+    return DemoRound(document, made.tables | {"behaviours": behaviours()}, made.holdout)
 
 
 def dpo_only() -> DemoRound:

@@ -3,11 +3,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 from support_desk import Desk
+from support_pages import HOSTILE
 from support_rounds import bundle as worked_example
 from support_rounds import folder_of, round_of, tables_of
 from support_sheets import links, open_page, said, sheets, table
@@ -280,3 +282,60 @@ def test_another_round_on_other_items_is_not_comparable(pages: Desk) -> None:
 def test_an_address_that_names_no_other_round_compares_nothing(pages: Desk) -> None:
     at = holdout("ifeval-4o", against="nonsense")
     assert at.selectbox(key="against_choice").value == "" and "against" not in sheets(at)
+
+
+# behaviours over versions
+
+
+def test_behaviours_are_shown_where_they_were_supplied(pages: Desk) -> None:
+    """Counted in the source file: 45 and 95 of 120 answers end by themselves, 8 and 6 of 10 trivial questions are answered."""
+    at = holdout("smollm2-rpo")
+    text = said(at, "section-behaviours")
+    assert "rpo-60 against ref on 8 behaviours: shown better on 1, not shown on 7; proven on 0." in text
+    rows = {row[0]: row for row in table(at, "section-behaviours")}
+    # behaviour, gain, p, Holm, standing, re-run band, graded by, contaminated
+    assert rows["ends its answer"][1:5] == ["+41.7", "< .0001", "< .0001", "shown better"]
+    assert rows["answers trivial questions"][1:5] == ["−20.0", ".625", "1", "not shown"]
+    assert rows["convinces itself"][6] == "judge self-judge, right in 180 of 360, 50 %" and rows["ends its answer"][6] == "a program"
+    assert {row[7] for row in rows.values()} == {"nobody looked"} and {row[5] for row in rows.values()} == {
+        "not measured: needs at least two runs of one arm",
+    }
+    # each gap is named in the sentence under its row
+    assert "unproven: convinces itself: rpo-60 trails ref by 3.3 points; n = 120; exact p = .5716 does not reach .05" in text
+    assert "the judge is right in 180 of 360, 50 % (85 % asked); nobody looked for the test in the training data of rpo-60" in text
+    assert "promotion of a version goes through a round's gates and a second person's signature, never around them." in text
+    assert "No behaviour was named beforehand, so each is corrected for the others (Holm)." in text
+
+
+def test_each_behaviour_is_shown_over_the_versions(pages: Desk) -> None:
+    at = holdout("smollm2-rpo")
+    rows = [row for row in table(at, "behaviour-history") if row[0] == "answers trivial questions"]
+    assert [(row[1], row[3]) for row in rows] == [
+        ("ref", "8 of 10, 80 %"), ("rpo-20", "9 of 10, 90 %"), ("rpo-40", "6 of 10, 60 %"), ("rpo-60", "6 of 10, 60 %"),
+        ("dpo-only-60", "0 of 10, 0 %"),
+    ]
+    assert rows[0][6] == "the first that was measured" and rows[4][6] == "−60.0 points shown worse"
+    assert "in the order in which the round names them: ref, rpo-20, rpo-40, rpo-60, dpo-only-60" in said(at, "behaviour-history")
+
+
+def test_rounds_without_behaviours_have_no_such_section(pages: Desk) -> None:
+    assert not [key for key in sheets(holdout("ifeval-qwen")) if "behaviour" in key]
+
+
+def test_behaviours_by_different_tests_are_not_comparable_and_unknown_versions_not_measured(own: Desk, tmp_path: Path) -> None:
+    def row(version: str, test: str, passed: bool, item: int) -> dict[str, Any]:
+        more = {"item_id": f"i{item}", "passed": passed, "contaminated": version == "v2"}
+        return {"behaviour": HOSTILE, "version": version, "test_version": test, **more}
+
+    rows = [row("v1", "t1", True, item) for item in range(9)] + [row("v2", "t2", True, item) for item in range(9)]
+    about = {"schema_version": 1, "round_id": "two-tests", "proposers": ["worker-curator-01"]}
+    for name, candidate in (("two-tests", "v2"), ("nobody", "v3")):
+        models = {"baseline": {"name": "v1", "digest": None}, "candidate": {"name": candidate, "digest": None}}
+        ingest(folder_of(tmp_path / name, {"behaviours": rows}, about={**about, **models, "round_id": name}), own.workspace, now=NOW)
+    at = holdout("two-tests")
+    (found,) = table(at, "section-behaviours")
+    assert found[1:5] == ["", "not tested", "not tested", "not comparable"] and found[7] == "v1: 0, v2: 9"
+    assert "not comparable: different test versions" in said(at, "section-behaviours")
+    assert table(at, "behaviour-history")[1][6].startswith("not comparable: ")
+    (found,) = table(holdout("nobody"), "section-behaviours")
+    assert found[4] == "not measured"

@@ -111,7 +111,7 @@ def test_the_text_says_that_nothing_is_promoted(tmp_path: Path, capsys: pytest.C
     said = capsys.readouterr().out
     assert said.startswith("unproven: maths: v2 beats v1 by 8.0 points; n = 100")
     assert "91 of 100, 91 %" in said and "99 of 100, 99 %" in said and "not looked for" in said
-    assert "This promotes nothing: a version is promoted by a round, its gates and a second person." in said
+    assert "promotion of a version goes through a round's gates and a second person's signature, never around them." in said
 
 
 @pytest.mark.parametrize(("change", "code", "line"), [
