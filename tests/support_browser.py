@@ -23,6 +23,25 @@ FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
     "--disable-sync",
 )
+CLIPPED = """() => {
+  const scrolls = (e) => /auto|scroll|hidden|clip/.test(getComputedStyle(e).overflowX)
+  const inside = (e) => e.closest('[data-testid=stHeader], svg, input, textarea')
+  const name = (e) => {
+    const keyed = e.closest('[class*=st-key-]')
+    return `${e.tagName.toLowerCase()} of ${keyed ? [...keyed.classList].find((one) => one.startsWith('st-key-')) : 'the page'}`
+  }
+  const said = (e, wide, room) => `${name(e)}: ${Math.round(wide)} px in ${Math.round(room)}: ${e.textContent.trim().slice(0, 50)}`
+  const boxes = [...document.querySelectorAll('body *')].filter((e) => e.clientWidth > 1 && !inside(e) && scrolls(e))
+  const cut = boxes.filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => said(e, e.scrollWidth, e.clientWidth))
+  const spilt = [...document.querySelectorAll('.cs-sheet')].flatMap((sheet) => {
+    const edge = sheet.getBoundingClientRect()
+    const out = [...sheet.querySelectorAll('*')].find((e) => !inside(e) && !e.closest('.cs-pre, .cs-prose') && e.getBoundingClientRect().right > edge.right + 1)
+    return out && sheet.clientWidth ? [said(out, out.getBoundingClientRect().right - edge.left, edge.width)] : []
+  })
+  return [...cut, ...spilt, ...(document.documentElement.scrollWidth > window.innerWidth ? ['the page itself'] : [])]
+}"""
+"""What is wider than the room it has: content of a box that would have to be scrolled sideways or is cut, and parts of a sheet
+that reach beyond it. Inputs scroll by themselves; in a text as written only the blank at the end of a line hangs out."""
 PATIENCE_MS = 30_000
 BUSY = "[data-testid=stStatusWidget], [data-testid=stSkeleton], [data-testid=stAppSkeleton]"
 
@@ -118,6 +137,11 @@ class Tab:
         self.page.get_by_test_id("stSidebarNav").get_by_role("link", name=title, exact=True).click()
         expect(self.page.get_by_test_id("stSidebarNav").locator("[aria-current=page]")).to_contain_text(title, timeout=PATIENCE_MS)
         self.settle()
+
+    def clipped(self) -> list[str]:
+        """What stands on the screen and does not fit into its place."""
+        found: list[str] = self.page.evaluate(CLIPPED)
+        return found
 
     def headline(self, words: str) -> None:
         # the old headline may stand for a moment beside the new one
