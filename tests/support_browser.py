@@ -35,7 +35,8 @@ CLIPPED = """() => {
   const cut = boxes.filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => said(e, e.scrollWidth, e.clientWidth))
   const spilt = [...document.querySelectorAll('.cs-sheet')].flatMap((sheet) => {
     const edge = sheet.getBoundingClientRect()
-    const out = [...sheet.querySelectorAll('*')].find((e) => !inside(e) && !e.closest('.cs-pre, .cs-prose') && e.getBoundingClientRect().right > edge.right + 1)
+    const beyond = (e) => e.getBoundingClientRect().right > edge.right + 1
+    const out = [...sheet.querySelectorAll('*')].find((e) => !inside(e) && !e.closest('.cs-pre, .cs-prose') && beyond(e))
     return out && sheet.clientWidth ? [said(out, out.getBoundingClientRect().right - edge.left, edge.width)] : []
   })
   return [...cut, ...spilt, ...(document.documentElement.scrollWidth > window.innerWidth ? ['the page itself'] : [])]

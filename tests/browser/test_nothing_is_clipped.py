@@ -85,5 +85,5 @@ def test_the_check_sees_what_is_cut_and_what_spills(tab: Tab) -> None:
     tab.page.evaluate("document.querySelector('.cs-sheet .cs-table').style.width = '3000px'")
     assert any("3000 px" in line or "table" in line for line in tab.clipped())
     tab.page.evaluate("document.querySelector('.cs-sheet .cs-table').style.width = ''")
-    tab.page.evaluate("const p = document.querySelector('.cs-sheet .cs-p'); p.style.whiteSpace = 'nowrap'; p.style.width = 'max-content'; p.style.maxWidth = 'none'")
+    tab.page.evaluate("document.querySelector('.cs-sheet .cs-p').style.cssText = 'white-space: nowrap; width: max-content; max-width: none'")
     assert tab.clipped() != []
