@@ -122,7 +122,7 @@ def test_the_published_ifeval_results_as_a_round(tmp_path: Path, capsys: pytest.
     for arm, size in (("baseline", "3B"), ("candidate", "7B")):
         path = place / f"{arm}.jsonl.gz"
         shutil.copy(IFEVAL / f"eval_results_strict.Qwen__Qwen2.5-{size}-Instruct-GPTQ-Int4.jsonl.gz", path)
-        files[arm] = path, "auto", {"id": "prompt_sha256"}
+        files[arm] = path, "auto", {"id": "sha256:prompt"}
     prompts = [json.loads(line)["prompt"] for line in gzip.decompress(files["baseline"][0].read_bytes()).splitlines()]
     folder(place, [hashlib.sha256(prompt.encode()).hexdigest() for prompt in prompts], files)
     assert run(["ingest", str(place), "--workspace", str(tmp_path / "workspace"), "--json"]) == 0
@@ -158,3 +158,25 @@ def test_an_arm_has_to_be_declared(tmp_path: Path) -> None:
     with pytest.raises(RoundError) as caught:
         ingested(tmp_path, folder(place, ["0"], {"both": (base, "lm-eval", {})}))
     assert caught.value.code == "unknown_value"
+
+
+def test_a_broken_only_row_is_what_is_told(tmp_path: Path) -> None:
+    place = tmp_path / "input"
+    place.mkdir()
+    path = jsonl(place, ['{"doc_id": 0, "doc_id": 1}'], "base.jsonl")
+    with pytest.raises(RoundError) as caught:
+        ingested(tmp_path, folder(place, ["0"], {"baseline": (path, "lm-eval", {})}))
+    assert caught.value.code == "duplicate_json_key"
+
+
+@pytest.mark.parametrize(("form", "options", "code"), [
+    ("lm-eval", {}, "missing_option"), ("mapped-outcomes", {"column.id": "doc_id", "column.passed": "doc"}, "undeclared_verdict"),
+    ("ifeval", {"id": "doc_id"}, "missing_field"),
+])
+def test_the_fault_of_the_only_row_is_what_is_told(tmp_path: Path, form: str, options: dict[str, str], code: str) -> None:
+    place = tmp_path / "input"
+    place.mkdir()
+    path = jsonl(place, [lm_row(0, metrics=["acc", "exact_match"])], "base.jsonl")
+    with pytest.raises(RoundError) as caught:
+        ingested(tmp_path, folder(place, ["0"], {"baseline": (path, form, options)}))
+    assert (caught.value.code, caught.value.where.line if caught.value.where else None) == (code, 1)

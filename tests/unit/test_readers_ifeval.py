@@ -23,7 +23,7 @@ def result(prompt: str = "Write.", verdict: Any = True, each: Any = (True, True)
 
 def test_the_published_files_give_the_published_counts() -> None:
     """data/SOURCES.md, prompt-level strict: 310 of 541 (3B), 395 of 541 (7B), gained 112, lost 27."""
-    base, candidate = (dict(verdicts(FORMAT, RESULTS[size], id="prompt_sha256")) for size in ("3B", "7B"))
+    base, candidate = (dict(verdicts(FORMAT, RESULTS[size], id="sha256:prompt")) for size in ("3B", "7B"))
     assert (len(base), sum(map(bool, base.values())), sum(map(bool, candidate.values()))) == (541, 310, 395)
     assert base.keys() == candidate.keys()
     assert sum(candidate[name] is True and base[name] is False for name in base) == 112
@@ -32,7 +32,7 @@ def test_the_published_files_give_the_published_counts() -> None:
 
 def test_the_id_is_what_the_proposer_declares(tmp_path: Path) -> None:
     path = jsonl(tmp_path, [result("é\u0301 Schreib.", key="007"), result("b", key=7)])
-    rows, notes = read(FORMAT, path, id="prompt_sha256")
+    rows, notes = read(FORMAT, path, id="sha256:prompt")
     assert rows[0]["id"] == hashlib.sha256("é\u0301 Schreib.".encode()).hexdigest()
     assert notes == []
     rows, notes = read(FORMAT, path, id="key")
@@ -42,12 +42,12 @@ def test_the_id_is_what_the_proposer_declares(tmp_path: Path) -> None:
 
 
 def test_the_same_prompt_twice_is_refused(tmp_path: Path) -> None:
-    assert fault(FORMAT, jsonl(tmp_path, [result("a"), result("a")]), id="prompt_sha256") == ("duplicate_outcome", "line 2, field prompt_sha256")
+    assert fault(FORMAT, jsonl(tmp_path, [result("a"), result("a")]), id="sha256:prompt") == ("duplicate_outcome", "line 2, field sha256:prompt")
 
 
 def test_a_reply_that_is_null_is_a_failure_with_its_verdict(tmp_path: Path) -> None:
     """data/SOURCES.md: o1-preview has null responses, scored as failures."""
-    rows, _ = read(FORMAT, jsonl(tmp_path, [result(verdict=False, each=(True, False), response=None)]), id="prompt_sha256")
+    rows, _ = read(FORMAT, jsonl(tmp_path, [result(verdict=False, each=(True, False), response=None)]), id="sha256:prompt")
     assert (rows[0]["passed"], rows[0]["response"]) == (False, None)
 
 
@@ -55,10 +55,10 @@ def test_a_reply_that_is_null_is_a_failure_with_its_verdict(tmp_path: Path) -> N
     (result(verdict=1), "wrong_type", "follow_all_instructions"), (result(verdict="true"), "wrong_type", "follow_all_instructions"),
     (result(verdict=None), "wrong_type", "follow_all_instructions"), (result(verdict=False), "verdict_conflict", "follow_instruction_list"),
     (result(each=(True, False)), "verdict_conflict", "follow_instruction_list"), (result(each=(1, 1)), "verdict_conflict", "follow_instruction_list"),
-    (result(each="yes"), "verdict_conflict", "follow_instruction_list"), (result(prompt=None), "wrong_type", "prompt"),
+    (result(each="yes"), "verdict_conflict", "follow_instruction_list"), (result(prompt=None), "wrong_type", "sha256:prompt"),
 ])
 def test_rows_that_are_no_results_are_refused(tmp_path: Path, row: dict[str, Any], code: str, field: str) -> None:
-    assert fault(FORMAT, jsonl(tmp_path, [row]), id="prompt_sha256") == (code, f"line 1, field {field}")
+    assert fault(FORMAT, jsonl(tmp_path, [row]), id="sha256:prompt") == (code, f"line 1, field {field}")
 
 
 def test_recognised_by_its_keys(tmp_path: Path) -> None:

@@ -48,11 +48,11 @@ def test_the_scorer_is_declared_where_there_are_several() -> None:
 
 def test_every_kind_of_value_of_the_second_scorer() -> None:
     """P, N, 0.5 and {"a": 1, "b": 0} for the ids 1 to 4, and NaN for id 1 in epoch 2: none is a verdict by itself."""
-    rows, notes = read(FORMAT, BASELINE, scorer="graded")
+    rows, _ = read(FORMAT, BASELINE, scorer="graded")
     assert [getattr(row, "code", None) or row["passed"] for row in rows] == ["undeclared_verdict"] * 4 + [None] + ["undeclared_verdict"] * 3
     assert rows[0].got == '"P"'
+    rows, notes = read(FORMAT, BASELINE, scorer="graded", value="a", **{"pass": "P,1"})
     assert {"no_verdict", "no_score"} <= set(notes)
-    rows, _ = read(FORMAT, BASELINE, scorer="graded", value="a", **{"pass": "P,1"})
     assert [row["passed"] for row in rows] == [True, False, False, True, None, False, False, True]
     assert fault(FORMAT, BASELINE, scorer="graded", value="c", **{"pass": "P,N,0.5"}) == ("missing_field", "line 4, field scores.graded.value.c")
 

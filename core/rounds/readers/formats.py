@@ -18,6 +18,7 @@ from core.rounds.readers import (
     llamafactory,
     lm_eval,
     mapped_csv,
+    mapped_rows,
     msswift,
     openai_preference,
     rated,
@@ -36,7 +37,7 @@ _ANY_NAME: Final = ".NAME"
 
 _ALL: Final[tuple[Format, ...]] = (
     *trl.FORMATS, *rated.FORMATS, *llamafactory.FORMATS, *msswift.FORMATS, *axolotl.FORMATS, *openai_preference.FORMATS, *mapped_csv.FORMATS,
-    lm_eval.FORMAT, inspect_log.FORMAT, lighteval.FORMAT, ifeval.FORMAT,
+    lm_eval.FORMAT, inspect_log.FORMAT, lighteval.FORMAT, ifeval.FORMAT, *mapped_rows.FORMATS,
 )
 
 

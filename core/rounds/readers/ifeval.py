@@ -1,6 +1,6 @@
 """Google's IFEval result files: ``eval_results_strict.jsonl`` and ``eval_results_loose.jsonl``, one row a prompt.
 
-The rows carry no id, so the proposer says what the id is (option ``id``); ``prompt_sha256`` is the one that two files cannot disagree on.
+The rows carry no id, so the proposer says what the id is (option ``id``); ``sha256:prompt`` is the one that two files cannot disagree on.
 ``follow_all_instructions`` is the verdict at prompt level. Structure: instruction_following_eval of google-research/google-research.
 """
 from __future__ import annotations
@@ -9,12 +9,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from core.canonical import sha256_hex
 from core.rounds.columns import CellFault
 from core.rounds.readers.containers import raw_rows
-from core.rounds.readers.foreign_ids import IdRule
 from core.rounds.readers.format import Declared, Format, Option
-from core.rounds.readers.outcome_rows import OPTIONS, PART, Outcomes, mapped, placed
+from core.rounds.readers.outcome_rows import OPTIONS, PART, Outcomes, mapped
+from core.rounds.readers.places import DIGEST, IdPlace, placed
 from core.rounds.readers.verdicts import VerdictRule
 from core.rounds.strict import described
 from core.rounds.typing_rows import RawRow
@@ -23,15 +22,14 @@ NAME: Final = "ifeval"
 _VERDICT: Final = "follow_all_instructions"
 _LIST: Final = "follow_instruction_list"
 _KEYS: Final = (_VERDICT, _LIST, "instruction_id_list", "prompt", "response")
-PROMPT_DIGEST: Final = "prompt_sha256"
+_PROMPT_DIGEST: Final = f"{DIGEST}prompt"
 
 
 class _Results:
     """Reads the rows of one result file."""
 
     def __init__(self, declared: Declared) -> None:
-        self._id_field: str = declared.options["id"]
-        self.outcomes = Outcomes(declared, IdRule(self._id_field, NAME), VerdictRule(declared, _VERDICT), self._id_field)
+        self.outcomes = Outcomes(declared, IdPlace(declared.options["id"], NAME), VerdictRule(declared, _VERDICT))
 
     def outcome(self, row: dict[str, Any]) -> dict[str, Any]:
         """One row as an outcome. Raises CellFault."""
@@ -40,22 +38,13 @@ class _Results:
             raise CellFault(_VERDICT, "wrong_type", "true or false", described(verdict))
         if not isinstance(each, list) or not all(isinstance(one, bool) for one in each) or all(each) is not verdict:
             raise CellFault(_LIST, "verdict_conflict", f"flags that say together what {_VERDICT} says ({described(verdict)})", described(each))
-        return self.outcomes.outcome(row, self._identifier(row), verdict, response=row.get("response"))
-
-    def _identifier(self, row: dict[str, Any]) -> Any:
-        if self._id_field != PROMPT_DIGEST:
-            return placed(row, self._id_field)
-        prompt = placed(row, "prompt")
-        if not isinstance(prompt, str):
-            raise CellFault("prompt", "wrong_type", "text", described(prompt))
-        return sha256_hex(prompt.encode("utf-8"))
+        return self.outcomes.outcome(row, verdict, response=row.get("response"))
 
 
 def rows(declared: Declared) -> Iterator[RawRow]:
     """The outcomes of a result file."""
     results = _Results(declared)
-    yield from mapped(raw_rows(declared.path, declared.file, declared.notes), results.outcome)
-    results.outcomes.finish()
+    return mapped(raw_rows(declared.path, declared.file, declared.notes), results.outcome, results.outcomes.finish)
 
 
 def recognise(first_rows: Sequence[Any], path: Path) -> str | None:
@@ -69,6 +58,6 @@ FORMAT: Final = Format(
     NAME, PART, "IFEval: eval_results_strict.jsonl and eval_results_loose.jsonl", rows, recognise,
     {
         **{name: option for name, option in OPTIONS.items() if name not in ("pass", "fail")},
-        "id": Option(f"the id of an item: {PROMPT_DIGEST} (the SHA-256 of its prompt), or where a row names it, as key", required=True),
+        "id": Option(f"the id of an item: {_PROMPT_DIGEST}, the SHA-256 of its prompt, or where a row names it, as key", required=True),
     },
 )

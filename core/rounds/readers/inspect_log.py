@@ -18,11 +18,11 @@ from core.rounds.columns import CellFault
 from core.rounds.notes import Note, named, warning
 from core.rounds.readers.archive import Archive, opened_archive
 from core.rounds.readers.epochs import REDUCERS, reduced
-from core.rounds.readers.foreign_ids import IdRule
 from core.rounds.readers.format import Declared, Format, Option
 from core.rounds.readers.inspect_json import parse_log
 from core.rounds.readers.outcome_rows import OPTIONS, PART, Outcomes, mapped
 from core.rounds.readers.packed import name_parts, opened, read_whole
+from core.rounds.readers.places import IdPlace
 from core.rounds.readers.verdicts import VerdictRule
 from core.rounds.strict import described, nearest
 from core.rounds.typing_rows import RawRow
@@ -34,6 +34,7 @@ _HEADER: Final = "header.json"
 _START: Final = "_journal/start.json"
 _SAMPLE: Final = re.compile(r"samples/.+\.json", re.DOTALL)
 _VERSION: Final[int] = SETTINGS["inspect"]["log_version"]
+_ID: Final = "id"
 _SUCCESS: Final = "success"
 _LETTERS: Final[Mapping[str, bool | None]] = {"C": True, "I": False, "P": None, "N": None}
 """Inspect's values: correct, incorrect, partial, no answer."""
@@ -64,7 +65,7 @@ class _Log:
         if isinstance(limit, str):
             self._limits[limit] += 1
         return self._of_file().outcome(
-            sample, sample.get("id"), value, run=epoch, response=_response(sample), extra={"limit": limit if isinstance(limit, str) else None},
+            sample, value, run=epoch, response=_response(sample), extra={"limit": limit if isinstance(limit, str) else None},
         )
 
     def finish(self) -> None:
@@ -90,7 +91,7 @@ class _Log:
     def _of_file(self) -> Outcomes:
         if self._outcomes is None:
             rule = VerdictRule(self._declared, f"scores.{self._scorer or ''}.value", _LETTERS)
-            self._outcomes = Outcomes(self._declared, IdRule("id", NAME), rule, "id")
+            self._outcomes = Outcomes(self._declared, IdPlace(_ID, NAME), rule)
         return self._outcomes
 
     def _checked(self, header: Any) -> Mapping[str, Any]:
@@ -170,8 +171,7 @@ def rows(declared: Declared) -> Iterator[RawRow]:
 def _archived(declared: Declared) -> Iterator[RawRow]:
     with opened_archive(declared.path, declared.file) as archive:
         log = _Log(declared, _header(archive, declared.file))
-        yield from mapped(_samples(archive, declared.file), log.outcome)
-        log.finish()
+        yield from mapped(_samples(archive, declared.file), log.outcome, log.finish)
 
 
 def _header(archive: Archive, file: str) -> Any:
@@ -200,8 +200,7 @@ def _document(declared: Declared) -> Iterator[RawRow]:
             "wrong_type", expected="a list of samples", got=described(samples), remedy="hand over a log that Inspect wrote",
             where=Where(declared.file, field="samples"),
         )
-    yield from mapped((RawRow(number, sample, "") for number, sample in enumerate(samples or [], start=1)), log.outcome)
-    log.finish()
+    yield from mapped((RawRow(number, sample, "") for number, sample in enumerate(samples or [], start=1)), log.outcome, log.finish)
 
 
 def recognise(first_rows: Sequence[Any], path: Path) -> str | None:

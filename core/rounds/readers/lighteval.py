@@ -18,10 +18,10 @@ from core.errors import RoundError, Where
 from core.rounds.arrow_json import json_value
 from core.rounds.columns import CellFault
 from core.rounds.folder import bounded_rows
-from core.rounds.readers.foreign_ids import IdRule
 from core.rounds.readers.format import Declared, Format, Option
-from core.rounds.readers.outcome_rows import OPTIONS, PART, Outcomes, mapped, placed
+from core.rounds.readers.outcome_rows import OPTIONS, PART, Outcomes, mapped
 from core.rounds.readers.packed import name_parts, seekable, too_much, unpacked_limit
+from core.rounds.readers.places import IdPlace
 from core.rounds.readers.verdicts import VerdictRule
 from core.rounds.strict import nearest
 from core.rounds.typing_rows import RawRow
@@ -39,34 +39,37 @@ class _Details:
     def __init__(self, declared: Declared) -> None:
         self._declared = declared
         self._metric: str | None = declared.options.get("metric")
-        self._id_field: str = declared.options.get("id", _DOC_ID)
+        self._ids = IdPlace(declared.options.get("id", _DOC_ID), NAME)
         self._outcomes: Outcomes | None = None
+        self._read = 0
 
     @property
     def columns(self) -> list[str]:
         """The columns, and members of structs, that are read."""
         options = self._declared.options
-        return [self._id_field, _METRIC, _TEXT, *(options[name] for name in ("slice", "cluster") if name in options)]
+        return [*self._ids.places, _METRIC, _TEXT, *(options[name] for name in ("slice", "cluster") if name in options)]
 
     def outcome(self, row: dict[str, Any]) -> dict[str, Any]:
         """One row as an outcome. Raises CellFault."""
+        self._read += 1
         values = {name: value for name, value in (row.get(_METRIC) or {}).items() if value is not None}
         if self._outcomes is None:
             self._metric = self._metric or _only_metric(values)
             rule = VerdictRule(self._declared, f"{_METRIC}.{self._metric}")
-            self._outcomes = Outcomes(self._declared, IdRule(self._id_field, NAME), rule, self._id_field)
+            self._outcomes = Outcomes(self._declared, self._ids, rule)
         metric = self._metric or ""
         if metric not in (row.get(_METRIC) or {}):
             near = nearest(metric, list(values))
             got = f"the metrics {', '.join(values) or 'none'}" + (f"; did you mean {near!r}?" if near else "")
             raise CellFault(f"{_METRIC}.{metric}", "missing_field", "the metric that was declared", got)
-        return self._outcomes.outcome(row, placed(row, self._id_field), values.get(metric), response=_response(row))
+        return self._outcomes.outcome(row, values.get(metric), response=_response(row))
 
     def finish(self) -> None:
         """Check the file as a whole and add its notes."""
-        if self._outcomes is None:
+        if not self._read:
             raise RoundError("no_rows", expected="at least one row", got="none", remedy="hand over the whole file", where=Where(self._declared.file))
-        self._outcomes.finish()
+        if self._outcomes is not None:
+            self._outcomes.finish()
 
 
 def _only_metric(values: Mapping[str, Any]) -> str:
@@ -85,8 +88,7 @@ def _response(row: Mapping[str, Any]) -> str | None:
 def rows(declared: Declared) -> Iterator[RawRow]:
     """The outcomes of a details file. Raises RoundError where it is no details file of this layout."""
     details = _Details(declared)
-    yield from mapped(_raw_rows(declared, details.columns), details.outcome)
-    details.finish()
+    return mapped(_raw_rows(declared, details.columns), details.outcome, details.finish)
 
 
 def _raw_rows(declared: Declared, columns: list[str]) -> Iterator[RawRow]:
@@ -167,6 +169,6 @@ FORMAT: Final = Format(
     NAME, PART, "lighteval: details_*.parquet", rows, recognise,
     {
         **OPTIONS, "metric": Option("the metric that decides; may be left out where rows have one"),
-        "id": Option(f"where a row names its item, {_DOC_ID} unless declared"),
+        "id": Option(f"where a row names its item, as doc.specific.key or sha256:doc.query; {_DOC_ID} unless declared"),
     },
 )

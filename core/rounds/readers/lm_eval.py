@@ -15,9 +15,9 @@ from core.errors import RoundError, Where
 from core.rounds.columns import CellFault
 from core.rounds.notes import Note
 from core.rounds.readers.containers import raw_rows
-from core.rounds.readers.foreign_ids import IdRule
 from core.rounds.readers.format import Declared, Format, Option
-from core.rounds.readers.outcome_rows import OPTIONS, PART, Outcomes, mapped, placed
+from core.rounds.readers.outcome_rows import OPTIONS, PART, Outcomes, mapped
+from core.rounds.readers.places import IdPlace
 from core.rounds.readers.verdicts import VerdictRule
 from core.rounds.strict import described, nearest
 from core.rounds.typing_rows import RawRow
@@ -51,20 +51,21 @@ class _Samples:
         if self._outcomes is None:
             self._metric = self._metric or _only_metric(row)
             rule = VerdictRule(self._declared, self._metric)
-            self._outcomes = Outcomes(self._declared, IdRule(self._id_field, NAME), rule, self._id_field)
+            self._outcomes = Outcomes(self._declared, IdPlace(self._id_field, NAME), rule)
         metric = self._metric or ""
         if metric not in row:
             near = nearest(metric, _metrics(row))
             got = f"the metrics {', '.join(_metrics(row)) or 'none'}" + (f"; did you mean {near!r}?" if near else "")
             raise CellFault(metric, "missing_field", "the metric that was declared", got)
         kept = {name: row.get(name) for name in _KEPT}
-        return self._outcomes.outcome(row, placed(row, self._id_field), row[metric], response=_response(row), extra=kept)
+        return self._outcomes.outcome(row, row[metric], response=_response(row), extra=kept)
 
     def finish(self) -> None:
         """Check the file as a whole and add its notes."""
-        if self._outcomes is None:
+        if not self._filters[self._filter or ""]:
             self._no_rows()
-        self._outcomes.finish()
+        if self._outcomes is not None:
+            self._outcomes.finish()
         if others := sum(self._filters.values()) - self._filters[self._filter or ""]:
             names = ", ".join(sorted(name for name in self._filters if name != self._filter))
             self._declared.notes.append(Note("other_filters", f"{self._declared.file}: {others} rows of other filters left out ({names})"))
@@ -115,8 +116,7 @@ def _response(row: dict[str, Any]) -> str | None:
 def rows(declared: Declared) -> Iterator[RawRow]:
     """The outcomes of a samples file. Raises RoundError where the chosen filter has no rows."""
     samples = _Samples(declared)
-    yield from mapped(raw_rows(declared.path, declared.file, declared.notes), samples.outcome)
-    samples.finish()
+    return mapped(raw_rows(declared.path, declared.file, declared.notes), samples.outcome, samples.finish)
 
 
 def recognise(first_rows: Sequence[Any], path: Path) -> str | None:
@@ -132,6 +132,6 @@ FORMAT: Final = Format(
     {
         **OPTIONS, "metric": Option("the metric that decides; may be left out where rows have one"),
         "filter": Option("the filter whose rows are read; may be left out where the file has one"),
-        "id": Option("where a row names its item, doc_id unless declared, for example doc.key"),
+        "id": Option("where a row names its item, as doc.key or sha256:doc.question; doc_id unless declared"),
     },
 )

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from core.rounds.columns import CellFault
 from core.rounds.notes import named, warning
-from core.rounds.readers.foreign_ids import IdRule
 from core.rounds.readers.format import Declared, Option
+from core.rounds.readers.places import IdPlace, placed
 from core.rounds.readers.verdicts import PASS_OPTIONS, VerdictRule
 from core.rounds.strict import described
 from core.rounds.typing_rows import RawRow
@@ -20,11 +20,14 @@ OPTIONS: Final[Mapping[str, Option]] = {
     "cluster": Option("where a row names the cluster it belongs to"),
 }
 """Options that every format of outcomes has."""
-_MISSING: Final = object()
 
 
-def mapped(rows: Iterable[RawRow], of_row: Callable[[dict[str, Any]], dict[str, Any] | None]) -> Iterator[RawRow]:
-    """Rows through ``of_row``: a CellFault that it raises takes the row's place, and a row for which it returns None is left out."""
+def mapped(
+    rows: Iterable[RawRow], of_row: Callable[[dict[str, Any]], dict[str, Any] | None], finish: Callable[[], None],
+) -> Iterator[RawRow]:
+    """Rows through ``of_row``: a CellFault that it raises takes the row's place, and a row for which it returns None is left out. ``finish``
+    checks the file as a whole, where no row had a fault: a fault of a row says more."""
+    whole = True
     for row in rows:
         value: Any
         try:
@@ -34,38 +37,30 @@ def mapped(rows: Iterable[RawRow], of_row: Callable[[dict[str, Any]], dict[str, 
                 raise CellFault("", "wrong_type", "one JSON object", described(row.value))
             value = of_row(row.value)
         except CellFault as fault:
-            value = fault
+            value, whole = fault, False
         if value is not None:
             yield RawRow(row.line, value, row.raw)
-
-
-def placed(row: Mapping[str, Any], place: str) -> Any:
-    """The value at a place such as ``doc.key``. Raises CellFault ``missing_field`` where there is no such key; null is a value."""
-    value: Any = row
-    for name in place.split("."):
-        value = value.get(name, _MISSING) if isinstance(value, Mapping) else _MISSING
-        if value is _MISSING:
-            raise CellFault(place, "missing_field", "the field that was declared", "nothing")
-    return value
+    if whole:
+        finish()
 
 
 class Outcomes:
     """Makes the outcomes of one file, and says afterwards what was made of it."""
 
-    def __init__(self, declared: Declared, ids: IdRule, rule: VerdictRule, id_field: str) -> None:
-        self._declared, self._ids, self._rule, self._id_field = declared, ids, rule, id_field
+    def __init__(self, declared: Declared, ids: IdPlace, rule: VerdictRule) -> None:
+        self._declared, self._ids, self._rule = declared, ids, rule
         self._seen: set[tuple[str, int | None]] = set()
         self._without: list[str] = []
 
     def outcome(
-        self, row: Mapping[str, Any], identifier: Any, value: Any, *, run: int | None = None, response: str | None = None,
+        self, row: Mapping[str, Any], value: Any, *, run: int | None = None, response: str | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """One row of the part outcomes. ``value`` is what the scorer wrote, None where there is no verdict. Raises CellFault."""
-        name = self._ids.text(identifier)
+        name = self._ids.identifier(row)
         if (name, run) in self._seen:
             which = "" if run is None else f" in run {run}"
-            raise CellFault(self._id_field, "duplicate_outcome", "one outcome for each item and run", f"{described(name)} twice{which}")
+            raise CellFault(self._ids.place, "duplicate_outcome", "one outcome for each item and run", f"{described(name)} twice{which}")
         self._seen.add((name, run))
         passed = self._rule.verdict(value)
         if passed is None:

@@ -26,7 +26,7 @@ _BOUND: Final = re.compile(r"(?P<sign>>=|>|<=|<)\s*(?P<number>-?\d+(?:\.\d+)?)")
 _NUMBER: Final = re.compile(r"-?\d+(?:\.\d+)?")
 _COMPARISONS: Final[Mapping[str, Callable[[Fraction, Fraction], bool]]] = {">=": ge, ">": gt, "<=": le, "<": lt}
 _FLAGS: Final = {"true": True, "false": False}
-_EXPECTED: Final = "true, false, 1 or 0, or a value that the option pass speaks of"
+_EXPECTED: Final = "true, false, 1 or 0, or a value that a declared rule speaks of"
 
 
 def decimal(value: int | float) -> Fraction:
@@ -35,20 +35,23 @@ def decimal(value: int | float) -> Fraction:
 
 
 class VerdictRule:
-    """How the values of one file become verdicts. ``field``: the column they come from; ``letters``: texts that the format itself defines
-    (None: defined, but neither a pass nor a fail unless declared)."""
+    """How the values of one file become verdicts. ``field``: the column they come from; ``letters``: texts that the format itself
+    defines (None: defined, but neither a pass nor a fail unless declared); ``names``: the two options that declare the rule."""
 
-    def __init__(self, declared: Declared, field: str, letters: Mapping[str, bool | None] | None = None) -> None:
-        self._field, self._file, self._letters = field, declared.file, dict(letters or {})
-        self._text: str | None = declared.options.get("pass")
+    def __init__(
+        self, declared: Declared, field: str, letters: Mapping[str, bool | None] | None = None, names: tuple[str, str] = ("pass", "fail"),
+    ) -> None:
+        self._field, self._file, self._letters, self._names = field, declared.file, dict(letters or {}), names
+        passing, failing = names
+        self._text: str | None = declared.options.get(passing)
         self._bound: tuple[Callable[[Fraction, Fraction], bool], Fraction] | None = None
-        self._passing, self._failing = _listed(self._text), _listed(declared.options.get("fail"))
+        self._passing, self._failing = _listed(self._text), _listed(declared.options.get(failing))
         both = sorted(self._passing & self._failing)
         if both or (self._failing and self._text is None):
-            got = f"{', '.join(both)} in both" if both else "fail without pass"
+            got = f"{', '.join(both)} in both" if both else f"{failing} without {passing}"
             raise RoundError(
-                "bad_option", expected="values that pass, and others that fail", got=got, remedy="correct the options pass and fail",
-                where=Where(declared.file, field="option pass"),
+                "bad_option", expected="values that pass, and others that fail", got=got, where=Where(declared.file, field=f"option {passing}"),
+                remedy=f"correct the options {passing} and {failing}",
             )
         if self._text is not None and (found := _BOUND.fullmatch(self._text.strip())) is not None:
             self._bound, self._passing = (_COMPARISONS[found["sign"]], Fraction(found["number"])), frozenset()
@@ -70,7 +73,7 @@ class VerdictRule:
     def notes(self) -> list[Note]:
         """What was made a verdict of, once all rows are read."""
         found: list[Note] = []
-        how = "1 became pass and 0 fail" if self._text is None else f"by the declared rule pass={self._text}"
+        how = "1 became pass and 0 fail" if self._text is None else f"by the declared rule {self._names[0]}={self._text}"
         if self._counts["number"]:
             found.append(Note("numbers_as_verdicts", f"{self._file}: {self._field} is a number in {self._counts['number']} rows: {how}"))
         if self._counts["text"]:
@@ -114,7 +117,7 @@ class VerdictRule:
 
     def _expected_text(self) -> str:
         known = ", ".join(letter for letter, meaning in self._letters.items() if meaning is not None)
-        return f"{known or 'a number or a flag'}, or a text that the options pass and fail list"
+        return f"{known or 'a number or a flag'}, or a text that the options {' and '.join(self._names)} list"
 
 
 def _listed(text: str | None) -> frozenset[str]:
