@@ -81,12 +81,12 @@ def _p(p: Probability | None) -> Span:
 
 
 def _band(row: BehaviourRow) -> Span:
-    """The difference that re-runs alone explain, or why nobody knows it."""
+    """The difference that re-runs alone explain; where nobody knows it, the sentence of the row says why."""
     compared = row.claim.comparison
     if compared is None:
         return muted("none")
     band = compared.band
-    return muted(str(band.undefined)) if band.band is None else text(f"{points_text(band.band)} points")
+    return muted("not measured") if band.band is None else text(f"{points_text(band.band)} points")
 
 
 def _points(report: BehaviourReport, row: BehaviourRow) -> Iterable[HistoryPoint]:
