@@ -11,6 +11,7 @@ from support_formats import DECLARED, codes, column, folder, read, written
 from support_rounds import NOW, ROUND, STATED, WORKED_EXAMPLE, bundle, folder_of, ingested, nothing_written, pair, round_of, tables_of, workspace_at
 
 from core.errors import RoundError
+from core.grid import default_grid
 from core.rounds.declared import is_plain_name
 from core.rounds.folder import Round
 from core.rounds.form import check_form
@@ -18,6 +19,8 @@ from core.rounds.ingest import ingest
 from core.rounds.manifest import RoundManifest
 from core.rounds.notes import round_notes
 from core.rounds.readers.single import ForeignFile
+from dashboard.blocks import text
+from dashboard.overview_view import facts_rows
 
 ROW = {"prompt": "Say hi.", "chosen": "Hi.", "rejected": "No."}
 SOURCE = {"file": "a.jsonl", "format": "trl", "options": DECLARED}
@@ -60,6 +63,18 @@ def test_the_stored_round_says_what_was_declared_and_why(tmp_path: Path) -> None
         "pairs: a.jsonl was read as trl: declared by the proposer; declared: ids=line, origin=verified",
         f"pairs: b.jsonl was read as trl: {why}; declared: ids=line, origin=verified",
     ]
+
+
+def test_a_reviewer_is_shown_what_was_declared(tmp_path: Path) -> None:
+    source, _ = read(tmp_path, "a.jsonl", [ROW], flags="dataset_label")
+    document = {"round_digest": source.digest, "literal_gate": {"violations": [], "files": 1}, "engine_version": "1", "code_digest": "0" * 64}
+    rows = dict(facts_rows(document, source.manifest, default_grid()))
+    assert rows["Foreign pairs"] == [text(
+        "a.jsonl was read as trl: every row looked at has prompt, chosen and rejected, the answers as text; "
+        "declared: flags=dataset_label, ids=line, origin=verified"
+    )]
+    plain, _ = ingested(tmp_path / "plain", WORKED_EXAMPLE)
+    assert not [name for name in dict(facts_rows(document, plain.manifest, default_grid())) if name.startswith("Foreign")]
 
 
 def test_rounds_without_sources_are_stored_as_before(tmp_path: Path) -> None:
