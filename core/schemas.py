@@ -108,3 +108,10 @@ DUPLICATE_COLUMNS: Final = {
     "chosen_structural_skeleton_sha256": "duplicate_of_skeleton",
     "joint_transition_pair_sha256": "duplicate_of_joint",
 }
+
+FINDINGS: Final = _schema(
+    {"ordinal": _INT, "pair_id": _TEXT, "field": _TEXT, "rule": _TEXT, "rules": pa.list_(_TEXT), "item": _INT, "item_id": _TEXT, "item_field": _TEXT},
+    {"words": _INT, "covered": _INT, "locked_words": _INT, "locked_covered": _INT, "locked_texts": _INT},
+)
+"""Contamination: the strongest hit of each field of a pair (``prompt``, ``chosen``, ``rejected``, or the place of a task id). ``rule`` is the
+first of ``rules``; ``item`` counts from 0; the counts are words, ``locked_texts`` how many locked texts the field hits."""

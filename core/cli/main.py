@@ -18,6 +18,7 @@ import typer
 
 from core.cli import (
     behaviours,
+    contamination,
     decide,
     demo,
     export,
@@ -42,7 +43,8 @@ from core.text import shortened
 from core.version import ENGINE_VERSION
 
 _GROUPS: Final = (
-    ingest, pairs, round_commands, decide, judges, holdout, behaviours, exposure, keys, grid, sample, sign, verify, ledger, export, demo, serve,
+    ingest, pairs, round_commands, decide, judges, holdout, behaviours, contamination, exposure, keys, grid, sample, sign, verify, ledger, export,
+    demo, serve,
 )
 """Modules with ``register(app)``, in the order in which ``--help`` lists their commands."""
 _JSON: Final = "--json"

@@ -26,6 +26,7 @@ SAME_TASK, EXACT, TRAINING, HOLDOUT = "same_task", "exact", "training_coverage",
 RULES: Final = (SAME_TASK, EXACT, TRAINING, HOLDOUT)
 """The rules, strongest first: the first one that holds is a finding's ``rule``."""
 PROMPT_FIELD: Final = "prompt"
+FIELDS: Final = (PROMPT_FIELD, "chosen", "rejected")
 _NOT_TEXTS: Final = frozenset(SETTINGS["contamination"]["not_texts"])
 _ASKING: Final = frozenset(SETTINGS["contamination"]["prompt_names"])
 
@@ -109,17 +110,19 @@ def _texts(value: Any, place: str) -> Iterator[tuple[str, str]]:
             yield from _texts(inner, f"{place}[{position}]")
 
 
-def locked_tasks(items: Sequence[Mapping[str, Any]]) -> dict[TaskId, LockedText]:
-    """Task id -> the first item that has it. An item without one is known by its own ``id``, unless that is a bare number:
-    rows are numbered from 1 in every file."""
-    found: dict[TaskId, LockedText] = {}
+def locked_tasks(items: Sequence[Mapping[str, Any]]) -> dict[TaskId, list[LockedText]]:
+    """Task id -> the items that have it. An item without one is known by its own ``id``, unless that is a bare number: rows are
+    numbered from 1 in every file."""
+    found: dict[TaskId, list[LockedText]] = {}
     for position, item in enumerate(items):
         ids = list(task_ids(item))
         own = item.get("id")
         if not ids and isinstance(own, str) and not own.isdecimal():
             ids = [("id", own)]
         for place, task in ids:
-            found.setdefault(task, LockedText(position, _name(item, position), place, str(task)))
+            listed = found.setdefault(task, [])
+            if not listed or listed[-1].item != position:
+                listed.append(LockedText(position, _name(item, position), place, str(task)))
     return found
 
 
@@ -127,13 +130,15 @@ class ContaminationCheck:
     """A holdout, ready to be held against pairs, and what it has counted so far."""
 
     def __init__(self, items: Sequence[Mapping[str, Any]], n: int, share: Fraction, *, left_out: Collection[str] = ()) -> None:
+        self.names = [_name(item, position) for position, item in enumerate(items)]
         self.items, self.left_out = len(items), tuple(left_out)
         self.texts = locked_texts(items, left_out)
         self.suite = Suite(self.texts, n, share)
         self.tasks = locked_tasks(items)
         self.hits: Ints = np.zeros(len(self.suite.owners), dtype=np.int64)
-        """For each entry of the suite, how many training texts hit it."""
-        self.task_hits = np.zeros(self.items, dtype=np.int64)
+        """For each entry of the suite, how many fields of pairs hit it."""
+        self.task_hits: Ints = np.zeros(self.items, dtype=np.int64)
+        """For each item, how many pairs have its task id."""
         self.pairs = self.pairs_with_task = self.texts_seen = self.equal_short_answers = 0
         self._short_answers = np.array(
             [length < n and not any(text.asks for text in owners) for length, owners in zip(self.suite.lengths, self.suite.owners, strict=True)],
@@ -147,30 +152,40 @@ class ContaminationCheck:
         self.pairs_with_task += sum(bool(pair.tasks) for pair in pairs)
         self.texts_seen += len(texts)
         best = {pair.ordinal: [finding] for pair in pairs if (finding := self._same_task(pair)) is not None}
+        counted: dict[tuple[int, str], set[int]] = {}
         for row, match in self.suite.match([text.text for _, text in texts]):
             pair, text = texts[row]
-            finding = self._strongest(pair, text, match)
-            if finding is not None:
-                best.setdefault(pair.ordinal, []).append(finding)
+            if text.field != PROMPT_FIELD and match.exact.any():
+                match = self._without_short_answers(match)
+            if len(match.entries):
+                best.setdefault(pair.ordinal, []).append(self._strongest(pair, text, match))
+                self._count(match.entries, counted.setdefault((pair.ordinal, text.field), set()) if len(pair.texts) > len(FIELDS) else None)
         return [finding for pair in pairs for finding in _one_a_field(best.get(pair.ordinal, []))]
 
     def _same_task(self, pair: CheckedPair) -> Finding | None:
         for place, task in pair.tasks:
             locked = self.tasks.get(task)
             if locked is not None:
-                self.task_hits[locked.item] += 1
-                return Finding(pair.ordinal, pair.pair_id, place, (SAME_TASK,), locked)
+                self.task_hits[[one.item for one in locked]] += 1
+                return Finding(pair.ordinal, pair.pair_id, place, (SAME_TASK,), locked[0])
         return None
 
-    def _strongest(self, pair: CheckedPair, text: PairText, match: TextMatch) -> Finding | None:
+    def _without_short_answers(self, match: TextMatch) -> TextMatch:
+        kept = ~(match.exact & self._short_answers[match.entries])
+        self.equal_short_answers += int((~kept).sum())
+        return TextMatch(match.words, match.entries[kept], match.covered[kept], match.locked_covered[kept], match.exact[kept])
+
+    def _count(self, entries: Ints, counted: set[int] | None) -> None:
+        """Count a hit of each entry, once for each field of a pair: ``counted`` holds those of a field that is a chat."""
+        if counted is None:
+            self.hits[entries] += 1
+            return
+        fresh = set(entries.tolist()) - counted
+        self.hits[list(fresh)] += 1
+        counted |= fresh
+
+    def _strongest(self, pair: CheckedPair, text: PairText, match: TextMatch) -> Finding:
         entries, covered, locked_covered, exact = match.entries, match.covered, match.locked_covered, match.exact
-        if text.field != PROMPT_FIELD and exact.any():
-            kept = ~(exact & self._short_answers[entries])
-            self.equal_short_answers += int((~kept).sum())
-            entries, covered, locked_covered, exact = entries[kept], covered[kept], locked_covered[kept], exact[kept]
-        if not len(entries):
-            return None
-        self.hits[entries] += 1
         lengths = self.suite.lengths[entries]
         # doubles of counts below 2^53 keep the order of the fractions, and only the order is used
         share = np.maximum(covered / max(1, match.words), locked_covered / np.maximum(1, lengths))
@@ -185,6 +200,16 @@ class ContaminationCheck:
             pair.ordinal, pair.pair_id, text.field, tuple(name for name, holds in rules if holds), locked, text,
             match.words, int(covered[at]), int(lengths[at]), int(locked_covered[at]), len(entries),
         )
+
+    def items_hit(self) -> list[tuple[int, dict[str, int]]]:
+        """(position, {place of a text or id: fields of pairs that hit it}) of every contaminated item."""
+        found: dict[int, dict[str, int]] = {}
+        for entry in np.flatnonzero(self.hits).tolist():
+            for owner in self.suite.owners[entry]:
+                found.setdefault(owner.item, {})[owner.field] = int(self.hits[entry])
+        for item in np.flatnonzero(self.task_hits).tolist():
+            found.setdefault(item, {})[SAME_TASK] = int(self.task_hits[item])
+        return sorted(found.items())
 
     def skipped(self) -> list[tuple[str, str]]:
         """(rule, why) of what could not be applied to everything: no hit under a rule that never ran clears nothing."""

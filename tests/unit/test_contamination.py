@@ -317,10 +317,18 @@ def test_an_equal_short_answer_is_no_hit_and_is_said() -> None:
 
 def test_an_item_is_known_by_its_own_id_unless_that_is_a_number() -> None:
     items = [{"id": "airline-7", "prompt": "x"}, {"id": "12", "prompt": "y"}, {"id": "h3", "task_id": 5, "prompt": "z"}]
-    assert {task: (text.item, text.field) for task, text in locked_tasks(items).items()} == {"airline-7": (0, "id"), 5: (2, "task_id")}
+    known = {task: [(text.item, text.field) for text in texts] for task, texts in locked_tasks(items).items()}
+    assert known == {"airline-7": [(0, "id")], 5: [(2, "task_id")]}
     rows = [{"prompt": "a", "task_id": "airline-7"}, {"prompt": "b", "task_id": "12"}, {"prompt": "c", "task_id": "5"}, {"prompt": "d", "task_id": 5}]
     # the integer 5 is not the text "5", as nowhere else (case 13 of the known problems)
     assert [(finding.ordinal, finding.locked.item_id) for finding in checked(rows, items)[1]] == [(0, "airline-7"), (3, "h3")]
+
+
+def test_every_item_of_a_task_is_hit_by_it() -> None:
+    items = [{"prompt": "x", "task_id": "t"}, {"prompt": "y", "task_id": "u"}, {"prompt": "z", "scenario_id": "t", "task_id": "t"}]
+    check, findings = checked([{"prompt": "a", "task_id": "t"}, {"prompt": "y", "task_id": "t"}], items)
+    assert [(finding.rule, finding.locked.item) for finding in findings] == [("same_task", 0), ("same_task", 0), ("exact", 1)]
+    assert check.items_hit() == [(0, {"same_task": 2}), (1, {"prompt": 1}), (2, {"same_task": 2})]
 
 
 @pytest.mark.parametrize(("row", "expected"), [

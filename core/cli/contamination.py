@@ -1,0 +1,123 @@
+"""``countersign contamination``: whether a round's pairs hold what its holdout asks."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from core.cli import output
+from core.cli.options import DEFAULT_WORKSPACE, JsonOption, RoundArgument, WorkspaceOption
+from core.cli.output import Cell
+from core.errors import EXIT
+from core.gates.contamination import Against, ContaminationReport, contamination_of
+from core.grid import Grid, default_grid, load_grid
+from core.pairs.contamination import EXACT, HOLDOUT, SAME_TASK, TRAINING
+from core.rounds.folder import Round
+from core.rounds.locked_file import read_items
+from core.rounds.workspace import Workspace
+from core.settings import SETTINGS
+from core.signing.grids import AcceptedGrids
+from core.signing.ledger import Ledger
+from core.signing.status import round_status
+
+_SHOWN: Final[int] = SETTINGS["contamination"]["shown"]
+_WORDS: Final = {
+    SAME_TASK: "same task", EXACT: "equal words", TRAINING: "training text is made of it", HOLDOUT: "holds all or most of it",
+}
+
+GridOption = Annotated[
+    Path | None, typer.Option("--grid", help="A grid file; otherwise the grid of the round's proposal, or the default grid."),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("contamination")(contamination_command)
+
+
+def grid_for(place: Workspace, source: Round, file: Path | None) -> Grid:
+    """The grid of a file, else of the round's proposal, else the default grid."""
+    if file is not None:
+        return load_grid(file)
+    proposal = round_status(Ledger(place.ledger_file).read(), source.digest).proposal
+    return default_grid() if proposal is None else AcceptedGrids.of(place).grid(proposal.statement.predicate["grid_digest"])
+
+
+def contamination_command(
+    selector: RoundArgument,
+    against: Annotated[Path | None, typer.Option("--against", metavar="FILE", help="Evaluation items instead of the round's own holdout.")] = None,
+    left_out: Annotated[list[str] | None, typer.Option("--leave-out", metavar="MEMBER", help="A member of the items that is not looked at.")] = None,
+    grid: GridOption = None,
+    workspace: WorkspaceOption = DEFAULT_WORKSPACE,
+    as_json: JsonOption = False,
+) -> None:
+    """Look for the locked holdout in a round's pairs. Exit 3: more items are contaminated than the grid lets pass."""
+    place = Workspace.open(workspace)
+    source = place.round(selector)
+    held = None
+    if against is not None:
+        items, digest = read_items(against)
+        held = Against(against.name, digest, items)
+    with output.progress(quiet=as_json) as progress:
+        report = contamination_of(
+            place, source, grid_for(place, source, grid), against=held, left_out=left_out or (),
+            progress=lambda done, total: progress("pairs", done, total),
+        )
+    if as_json:
+        output.document(dict(report.document))
+    else:
+        _print(report)
+    if report.over:
+        raise typer.Exit(EXIT["refused"])
+
+
+def _print(report: ContaminationReport) -> None:
+    found = report.document
+    pairs, rules, held = found["pairs"], found["rules"], found["against"]
+    output.line(
+        f"{'Contaminated' if found['contaminated_items'] else 'Not contaminated'}: {found['contaminated_items']:,} of {held['items']:,} items "
+        f"are in {pairs['contaminated']:,} of {pairs['looked_at']:,} pairs; {rules['max_contaminated_items']:,} may be.",
+        "refuse" if report.over else "pass",
+    )
+    output.facts([
+        ("against", f"{held['name']}, SHA-256 {held['sha256']}"),
+        ("rules", f"the same task, equal words, or {rules['coverage']} of the words of either in shared runs of {rules['ngram_words']} words"),
+        ("looked at", f"{pairs['texts']:,} texts of {pairs['looked_at']:,} pairs; {held['texts']:,} texts of {held['items']:,} items"),
+        *((f"pairs by {_WORDS[rule]}", f"{count:,}") for rule, count in found["by_rule"].items() if count),
+    ])
+    if held["lock_holds"] is False:
+        output.line("Warning: this holdout is not the one that was registered.", "refuse")
+    if pairs["quarantined"]:
+        output.line(f"Not looked at: {pairs['quarantined']:,} quarantined rows.")
+    for skipped in found["skipped"]:
+        output.line(f"Not applied, {_WORDS[skipped['rule']]}: {skipped['why']}.")
+    listed = found["findings"]["listed"][:_SHOWN]
+    if listed:
+        _print_findings(listed, found["findings"]["all"])
+
+
+def _print_findings(listed: list[Mapping[str, Any]], every: int) -> None:
+    right = ("training words", "locked words")
+    columns = ("pair", "field", "rule", *right, "item", "its text")
+    output.table(columns, [_row(one) for one in listed], right=right, title=f"The {len(listed):,} strongest of {every:,} findings")
+    for one in listed:
+        where = "; ".join(f"{first}-{end}" for first, end in one["spans"]) or "no text"
+        output.line(f"{one['pair_id']} {one['field']}, characters {where}: {one['excerpt']}")
+
+
+def _row(one: Mapping[str, Any]) -> tuple[Cell, ...]:
+    return (
+        one["pair_id"], one["field"], _rule(one["rules"]), _share(one["covered"], one["words"]),
+        _share(one["locked_covered"], one["locked_words"]), one["item_id"], one["item_field"],
+    )
+
+
+def _rule(rules: list[str]) -> str:
+    """The strongest rule; where it is a coverage, the other one is said too."""
+    return ", ".join(_WORDS[rule] for rule in (rules[:1] if rules[0] in (SAME_TASK, EXACT) else rules))
+
+
+def _share(covered: int | None, words: int | None) -> str:
+    return "-" if words is None else f"{covered}/{words}"
