@@ -87,7 +87,7 @@ def eval_log(place: Path, samples: list[Any], name: str = "log.eval", **more: An
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("_journal/start.json", json.dumps({"version": 2, "eval": header()["eval"], "plan": {}}))
         for number, one in enumerate(samples):
-            name_in_zip = f"samples/{one['id']}_epoch_{one['epoch']}.json" if isinstance(one, dict) else f"samples/{number}.json"
+            name_in_zip = f"samples/{one['id']}_epoch_{one['epoch']}.json" if isinstance(one, dict) else f"samples/raw-{number}_epoch_1.json"
             archive.writestr(name_in_zip, one if isinstance(one, str) else json.dumps(one))
         archive.writestr("header.json", json.dumps(header(**more)))
     return path

@@ -80,7 +80,8 @@ def test_names_are_names_and_nothing_is_written(tmp_path: Path) -> None:
     inner = tmp_path / "in"
     inner.mkdir()
     path = inner / "log.eval"
-    names = ["samples/../../../escaped.json", "samples//etc/x.json", "samples/a.eval/samples/1.json", r"samples/..\..\b.json"]
+    places = ["../../../escaped", "/etc/x", "a.eval/samples/1", r"..\..\b"]
+    names = [f"samples/{place}_epoch_1.json" for place in places]
     zip_of(path, [*((name, json.dumps(sample(number))) for number, name in enumerate(names)), ("header.json", json.dumps(header()))])
     rows, _ = read(FORMAT, path)
     assert [row["id"] for row in rows] == ["0", "1", "2", "3"]
@@ -89,8 +90,8 @@ def test_names_are_names_and_nothing_is_written(tmp_path: Path) -> None:
 
 def test_other_members_are_no_samples(tmp_path: Path) -> None:
     path = zip_of(tmp_path / "log.eval", [
-        ("samples/1_epoch_1.json", json.dumps(sample(1))), ("samples.json", "{"), ("x/samples/2.json", "{"), ("samples/", ""),
-        ("samples/notes.txt", "x"), ("header.json", json.dumps(header())),
+        ("samples/1_epoch_1.json", json.dumps(sample(1))), ("samples.json", "{"), ("x/samples/2_epoch_1.json", "{"), ("samples/", ""),
+        ("samples/2_epoch_1.txt", "x"), ("samples/notes.json", "{"), ("header.json", json.dumps(header())),
     ])
     assert len(read(FORMAT, path)[0]) == 1
 

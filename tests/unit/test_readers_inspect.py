@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -166,7 +167,23 @@ def test_the_rest_is_as_strict_as_everywhere(text: str, code: str) -> None:
 
 def test_a_broken_sample_is_named_by_its_member(tmp_path: Path) -> None:
     path = eval_log(tmp_path, [sample(1), '{"id": 2, "epoch": 1, "epoch": 2}'])
-    assert fault(FORMAT, path) == ("duplicate_json_key", "log.eval/samples/1.json, field epoch")
+    assert fault(FORMAT, path) == ("duplicate_json_key", "log.eval/samples/raw-1_epoch_1.json, field epoch")
+
+
+def test_a_large_sample_is_a_folder_of_members(tmp_path: Path) -> None:
+    """Inspect's chunked shape: samples/{id}_epoch_{epoch}/sample.json, beside it messages, events and attachments in pieces."""
+    path = eval_log(tmp_path, [sample("a/b")])
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("samples/big_epoch_1/sample.json", json.dumps(sample("big", value="I")))
+        for name in ("metadata.json", "skeleton.json", "messages/0.json", "events/0.json", "events/stats.json", "attachments/0.json"):
+            archive.writestr(f"samples/big_epoch_1/{name}", "[]")
+    assert verdicts(FORMAT, path) == [("a/b", True), ("big", False)]
+
+
+def test_a_completion_that_was_put_elsewhere_is_looked_up(tmp_path: Path) -> None:
+    output = {"model": "m", "choices": [], "completion": "attachment://abc"}
+    path = json_log(tmp_path, [sample(1, output=output, attachments={"abc": "long answer"}), sample(2, output=output, attachments={})])
+    assert [row["response"] for row in read(FORMAT, path)[0]] == ["long answer", None]
 
 
 def test_recognised_by_its_beginning_or_its_name(tmp_path: Path) -> None:

@@ -32,7 +32,9 @@ NAME: Final = "inspect"
 _ARCHIVE, _DOCUMENT = ".eval", ".json"
 _HEADER: Final = "header.json"
 _START: Final = "_journal/start.json"
-_SAMPLE: Final = re.compile(r"samples/.+\.json", re.DOTALL)
+_SAMPLE: Final = re.compile(r"samples/.+_epoch_\d+(?:\.json|/sample\.json)", re.DOTALL)
+"""A sample is one member, or (a large one) a folder of members of which ``sample.json`` holds what is read here."""
+_ATTACHED: Final = "attachment://"
 _VERSION: Final[int] = SETTINGS["inspect"]["log_version"]
 _ID: Final = "id"
 _SUCCESS: Final = "success"
@@ -156,8 +158,10 @@ def _object(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def _response(sample: dict[str, Any]) -> str | None:
-    """What the model answered: the completion, as Inspect gives it."""
+    """What the model answered: the completion, as Inspect gives it. One that was put elsewhere is looked up in the sample."""
     completion = _object(sample, "output").get("completion")
+    if isinstance(completion, str) and completion.startswith(_ATTACHED):
+        completion = _object(sample, "attachments").get(completion.removeprefix(_ATTACHED))
     return completion if isinstance(completion, str) else None
 
 
