@@ -34,10 +34,10 @@ def evidence(document: Document, manifest: RoundManifest) -> list[Span]:
     return [candidate, text(" would not replace "), baseline, text(f", and no pair trains: {said}.")]
 
 
-def standing_block(one: Standing, earlier: Sequence[LedgerEntry]) -> Block:
+def standing_block(one: Standing, earlier: Sequence[LedgerEntry], round_id: str) -> Block:
     """Where the round stands and the next step; and who rejected the same thing before."""
     icon, tone = PAGE_STATES[one.kind]
-    return blocks.notice(icon, tone, [strong(one.sentence)], list(one.next_step), *earlier_rejections(earlier))
+    return blocks.notice(icon, tone, [strong(one.sentence)], list(one.next_step), *earlier_rejections(earlier, round_id))
 
 
 def trap_sentence(trap: Trap) -> list[Span]:

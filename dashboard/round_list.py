@@ -51,7 +51,7 @@ def waiting_block(rows: Sequence[Row]) -> Block:
         verdict = [frame.verdict_badge(entry.document)] if entry.document is not None else [muted("not assessed yet")]
         proposed = f"  proposed by {', '.join(manifest.proposers)}, {words.day(manifest.created_at)}"
         item: list[Span] = [round_link(entry), text("  "), *verdict, text(proposed), *([muted(f"  {manifest.label}")] if manifest.label else [])]
-        for line in earlier_rejections(entry.earlier):
+        for line in earlier_rejections(entry.earlier, manifest.round_id):
             item += [{"k": "break"}, *line]
         items.append(item)
     return blocks.bullets(*items)
@@ -112,22 +112,26 @@ def rounds_table(rows: Sequence[Row]) -> Block:
 
 def _row(entry: Entry, one: Standing) -> dict[str, Any]:
     manifest, document, known = entry.manifest, entry.document, figures(entry)
-    name: list[Span] = [round_link(entry)]
-    if manifest.label:
-        name += [{"k": "break"}, muted(manifest.label, blocks.SMALL)]
-    for line in earlier_rejections(entry.earlier):
-        name += [{"k": "break"}, *line]
-    state: list[Span] = [one.badge]
-    if entry.left_out:
-        state += [{"k": "break"}, *left_out.row_line(entry.left_out)]
+    below: list[list[Span]] = [[muted(manifest.label)]] if manifest.label else []
+    below += earlier_rejections(entry.earlier, manifest.round_id)
+    below += [left_out.row_line(entry.left_out)] if entry.left_out else []
     proposed = [text(words.day(manifest.created_at), "nowrap"), {"k": "break"}, muted(", ".join(manifest.proposers), blocks.SMALL, "keep")]
     signer = signer_words(entry.status)
     engine = [muted("not assessed yet")] if document is None else [frame.verdict_badge(document)]
     return blocks.row(
-        blocks.cell(*name, sort=manifest.round_id), blocks.cell(*proposed, sort=manifest.created_at), blocks.cell(*state, sort=one.word),
+        blocks.cell(round_link(entry), sort=manifest.round_id), blocks.cell(*proposed, sort=manifest.created_at),
+        blocks.cell(one.badge, sort=one.word, tone="wrapped"),
         blocks.cell(*engine, sort="" if document is None else document["verdict"]), *_figure_cells(entry, known),
-        blocks.cell(text(signer), sort=signer or None),
+        blocks.cell(text(signer, "keep"), sort=signer or None), detail=_lines(below),
     )
+
+
+def _lines(lines: Sequence[Sequence[Span]]) -> list[Span]:
+    """Lines one below the other, as spans of one cell."""
+    spans: list[Span] = []
+    for line in lines:
+        spans += [*([{"k": "break"}] if spans else []), *line]
+    return spans
 
 
 def _figure_cells(entry: Entry, known: Mapping[str, float | None]) -> list[dict[str, Any]]:

@@ -102,11 +102,16 @@ def signer_words(status: RoundStatus | None) -> str:
     return ", ".join(entry.statement.signer for entry in status.decisions)
 
 
-def earlier_rejections(entries: Sequence[LedgerEntry]) -> list[list[Span]]:
-    """*rejected before by X: comment*, one line each."""
+def earlier_rejections(entries: Sequence[LedgerEntry], round_id: str) -> list[list[Span]]:
+    """*rejected before by X: comment*, one line each, and as what: the same id again, or another id with the same candidate or pairs."""
     lines = []
     for entry in entries:
         if not entry.statement.approves:
-            comment = entry.statement.predicate.get("comment") or "no comment"
-            lines.append([text("rejected before by "), strong(entry.statement.signer), text(f": {comment} "), muted(f"(ledger entry {entry.index})")])
+            predicate = entry.statement.predicate
+            comment = predicate.get("comment") or "no comment"
+            other = "" if predicate["round_id"] == round_id else f"as {predicate['round_id']}, which has the same candidate or pairs; "
+            lines.append([
+                text("rejected before by "), strong(entry.statement.signer), text(f": {comment} "), muted(f"({other}"),
+                link(f"ledger entry {entry.index}", "ledger", entry=str(entry.index)), muted(")"),
+            ])
     return lines

@@ -13,8 +13,8 @@ view = frame.open_round("overview")
 document = view.document
 
 components.headline("overview", headline(document), lead=overview_view.evidence(document, view.manifest))
-earlier = earlier_decisions(view.desk.ledger, round_identity(view.round)) if view.desk.ledger is not None else ()
-components.sheet("standing", overview_view.standing_block(view.standing, earlier))
+earlier = earlier_decisions(view.desk.signed, round_identity(view.round)) if view.desk.signed is not None else ()
+components.sheet("standing", overview_view.standing_block(view.standing, earlier, view.manifest.round_id))
 trap = overview_view.trap_sentence(view.queries().trap())
 if trap:
     components.sheet("trap", blocks.paragraph(*trap))

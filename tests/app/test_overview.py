@@ -149,7 +149,8 @@ def test_it_says_where_the_round_stands_and_the_next_step(pages: Desk) -> None:
 
 
 def test_what_was_rejected_before_is_said(pages: Desk) -> None:
-    assert "rejected before by ben@example.org : Seven items lost, and three canaries. (ledger entry 5)" in said(overview("ifeval-4o"), "standing")
+    assert "rejected before by ben@example.org : Seven items lost, and three canaries. "\
+        "(as smollm2-rpo, which has the same candidate or pairs; ledger entry 5 )" in said(overview("ifeval-4o"), "standing")
 
 
 def test_the_proposers_note_and_what_the_verdict_stands_on(pages: Desk) -> None:

@@ -92,6 +92,15 @@ def test_a_line_about_another_round_is_not_shown_here(room: Room, source: Round)
     assert "left-out" not in sheets(room.open(source)) and "left-out" in sheets(room.open(other))
 
 
+def test_a_rejection_of_the_same_pairs_that_nobody_signed_is_no_earlier_rejection(room: Room, source: Round) -> None:
+    again = room.desk.round("again")
+    room.desk.propose(again)
+    prepared = room.desk.prepare(source, choice="reject", comment="bad pairs")
+    append_by_hand(room.desk.ledger, unsigned(prepared.statement, room.desk.verifier))
+    for page in ("rounds.py", "overview.py"):
+        assert "rejected before" not in said(open_page(page, round=again.digest))
+
+
 def test_a_line_of_somebody_who_may_not_is_named_too(room: Room, source: Round) -> None:
     """A real signature, by a person whose registry entry has gone since."""
     room.desk.sign(room.desk.prepare(source))
