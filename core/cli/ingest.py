@@ -25,14 +25,22 @@ def register(app: typer.Typer) -> None:
 def _list_formats(wanted: bool) -> None:
     if not wanted:
         return
-    for item in FORMATS.values():
-        output.line(f"{item.name}  ({item.part})  {item.title}", "strong")
-        output.facts((f"  {name}", _option_words(option)) for name, option in item.options.items())
+    for part in dict.fromkeys(item.part for item in FORMATS.values()):
+        found = [item for item in FORMATS.values() if item.part == part]
+        common = found[0].options.items() if found[1:] else ()
+        shared = {name: option for name, option in common if all(item.options.get(name) == option for item in found)}
+        own = [(f"{item.name}  ({part})  {item.title}", {name: option for name, option in item.options.items() if name not in shared})
+               for item in found]
+        also = [(f"every format of {part.replace('_', ' ')} also takes", shared)] if shared else []
+        for title, options in (*own, *also):
+            output.line(title, "strong")
+            output.facts((f"  {name}", _option_words(option)) for name, option in options.items())
+        output.line()
     raise typer.Exit
 
 
 def _option_words(option: Option) -> str:
-    choices = f"; one of {', '.join(option.choices)}" if option.choices else ""
+    choices = f": {' or '.join(option.choices)}" if option.choices else ""
     return f"{option.meaning}{choices}{' (required)' if option.required else ''}"
 
 

@@ -21,6 +21,9 @@ from core.gates.receipt import RECEIPT_FIELDS
 from core.grid import default_grid
 from core.rounds.columns import PART_COLUMNS
 from core.rounds.manifest import RoundManifest
+from core.rounds.readers.containers import SUFFIXES
+from core.rounds.readers.formats import FORMATS
+from core.rounds.readers.packed import CODECS
 from core.schemas import DUPLICATE_COLUMNS, INVALID_CODES, REASONS
 from core.settings import SETTINGS
 from core.signing import statement
@@ -181,6 +184,24 @@ def test_the_reference_has_each_column_of_each_part() -> None:
         assert lacking([column.name for column in columns], row) == []
     stored = RoundManifest("r", "tables", ("a",), "2026-01-05T12:00:00Z").document()
     assert lacking([name for name in stored if name not in ("form", "parts", "files")], text) == []
+
+
+def test_the_reference_has_each_format_with_its_part_and_options() -> None:
+    text = section("Formats")
+    rows = {line.split("`")[1]: line for line in text.splitlines() if re.match(r"\| `[^`]+` \| `[a-z_]+` \|", line)}
+    assert list(rows) == list(FORMATS)
+    for name, item in FORMATS.items():
+        assert rows[name].startswith(f"| `{name}` | `{item.part}` |")
+        assert [option for option in item.options if f"`{option}" not in text] == [], name
+        # an option of this format alone stands in its own row
+        others = [other.options for other in FORMATS.values() if other.part == item.part and other.name != name]
+        own = [option for option in item.options if others and not any(option in options for options in others)]
+        assert [option for option in own if f"`{option}" not in rows[name]] == [], name
+
+
+def test_the_reference_has_each_form_that_rows_come_in() -> None:
+    text = section("Formats") + section("Input")
+    assert [suffix for suffix in (*SUFFIXES, *CODECS) if f"`{suffix}`" not in text] == []
 
 
 def test_the_reference_has_each_page() -> None:

@@ -123,7 +123,7 @@ def test_the_formats_are_listed_with_their_options(capsys: pytest.CaptureFixture
     for name, item in FORMATS.items():
         assert any(line.startswith(f"{name}  ({item.part})") for line in out.splitlines()), name
         assert all(f"  {option} " in out for option in item.options), name
-    assert "one of verified, synthetic" in out
+    assert "where the file does not say: verified or synthetic" in out
 
 
 def test_several_proposers(cli: Line, tmp_path: Path) -> None:
