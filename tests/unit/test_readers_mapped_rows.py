@@ -52,7 +52,7 @@ def flips(base: dict[Any, bool | None], candidate: dict[Any, bool | None]) -> tu
 def test_smollm2_holdout(base: str, candidate: str, counts: tuple[int, int, int, int]) -> None:
     """data/SOURCES.md: holdout, strict, of 120."""
     path = SOURCES / "smollm2" / "holdout.jsonl.gz"
-    mapping = {"column__id": "key", "column__passed": "strict", "column__response": "response"}
+    mapping = {"column__id": "key", "column__passed": "strict", "column__response": "response", "integer_ids": "text"}
     arms = [outcomes(path, where=f"model={name}", **mapping) for name in (base, candidate)]
     assert len(arms[0]) == 120
     assert flips(arms[0], arms[1]) == counts
@@ -65,7 +65,7 @@ def test_smollm2_holdout(base: str, candidate: str, counts: tuple[int, int, int,
 def test_ifeval_outcomes(base: str, candidate: str, counts: tuple[int, int, int, int]) -> None:
     """data/SOURCES.md: prompt-level strict, the same 541 prompts."""
     path = SOURCES / "ifeval" / "outcomes_en.jsonl.gz"
-    arms = [outcomes(path, column__id="key", column__passed="strict", where=f"model={name}") for name in (base, candidate)]
+    arms = [outcomes(path, column__id="key", column__passed="strict", integer_ids="text", where=f"model={name}") for name in (base, candidate)]
     assert len(arms[0]) == 541
     assert flips(arms[0], arms[1]) == counts
 
@@ -83,7 +83,8 @@ def test_gsm8k_solutions(base: str, candidate: str, counts: tuple[int, int, int,
 
 def test_tau_bench_trials_are_runs() -> None:
     """50 tasks of 4 trials, 84 of 200 with reward 1."""
-    found = outcomes(PUBLISHED / "tau_airline_outcomes.jsonl.gz", column__id="task_id", column__run="trial", column__passed="reward")
+    path = PUBLISHED / "tau_airline_outcomes.jsonl.gz"
+    found = outcomes(path, column__id="task_id", column__run="trial", column__passed="reward", integer_ids="text")
     assert (len(found), sum(map(bool, found.values()))) == (200, 84)
     assert len({name for name, _ in found}) == 50
 
@@ -146,15 +147,23 @@ def rows_file(place: Path) -> Path:
 def test_ids_may_be_digests_or_put_together(tmp_path: Path) -> None:
     path = rows_file(tmp_path)
     for place, name in (("key", "7"), ("sha256:text", hashlib.sha256("é".encode()).hexdigest()), ("model+key", "m/7")):
-        rows, notes = read("mapped-outcomes", path, arm="candidate", column__id=place, column__passed="a.b")
+        rows, notes = read("mapped-outcomes", path, arm="candidate", column__id=place, column__passed="a.b", integer_ids="text")
         assert rows == [{"arm": "candidate", "id": name, "passed": True}]
         assert "columns_left_out" in notes
-    rows, _ = read("mapped-outcomes", path, arm="candidate", column__id="key", column__passed="a.c")
+    rows, _ = read("mapped-outcomes", path, arm="candidate", column__id="model", column__passed="a.c")
     assert rows[0]["passed"] is False
     slashed = jsonl(tmp_path, [{"a": "x/y", "b": "z", "p": True}], "slashed.jsonl")
     for place in ("a+b", "sha256:p", "sha256:a+b"):
         rows, _ = read("mapped-outcomes", slashed, arm="candidate", column__id=place, column__passed="p")
         assert rows[0].code == "wrong_type"
+
+
+def test_an_integer_is_no_id_unless_declared(tmp_path: Path) -> None:
+    """Case 13: never turned into text unseen."""
+    rows, _ = read("mapped-outcomes", rows_file(tmp_path), arm="candidate", column__id="key", column__passed="a.b")
+    assert (rows[0].code, rows[0].field) == ("integer_id", "key")
+    _, notes = read("mapped-outcomes", rows_file(tmp_path), arm="candidate", column__id="key", column__passed="a.b", integer_ids="text")
+    assert "numbered_ids" in notes
 
 
 def test_a_row_twice_is_refused_and_where_is_what_helps(tmp_path: Path) -> None:

@@ -43,5 +43,5 @@ class IdRule:
         """What was made of the ids, once all rows are read."""
         if not self._numbered:
             return []
-        text = f"{file}: {self._field} is an integer in {self._numbered} rows and became its decimal text ({self._format} numbers its items)"
+        text = f"{file}: {self._field} is an integer in {self._numbered} rows and became its decimal text, by the rule of {self._format}"
         return [Note("numbered_ids", text)]

@@ -23,6 +23,7 @@ from core.rounds.typing_rows import RawRow
 
 _COLUMN: Final = "column."
 _IS: Final = "="
+_INTEGERS: Final = "integer_ids"
 _PASS: Final = ("pass", "fail")
 _APPROVE: Final = ("approve", "reject")
 _WHERE: Final = Option("the rows to read, as model=ref: those whose value at a place is that text")
@@ -80,7 +81,10 @@ class _Mapping:
         self._constants = {column: options[option]} if option in options else {}
         self._check(column)
         self._rules = {name: VerdictRule(declared, self._places[name], names=names) for name, names in target.rules.items()}
-        self._ids = {name: IdPlace(place, target.name) for name, place in self._places.items() if self._columns[name].kind is Kind.ID}
+        self._ids = {
+            name: IdPlace(place, target.name, integers=_INTEGERS in options)
+            for name, place in self._places.items() if self._columns[name].kind is Kind.ID
+        }
         self._where, _, self._wanted = options.get("where", "").partition(_IS)
         places = [*self._places.values(), self._where, *(place for found in self._ids.values() for place in found.places)]
         self._used = {*places, *map(top, places)}
@@ -152,7 +156,9 @@ def _format(target: _Target) -> Format:
         mapping = _Mapping(declared, target)
         return mapped(raw_rows(declared.path, declared.file, declared.notes), mapping.row, mapping.finish)
 
-    return Format(target.name, target.part, target.title, rows, _never, {**target.options, "column.NAME": _FAMILY, "where": _WHERE})
+    return Format(target.name, target.part, target.title, rows, _never, {
+        **target.options, "column.NAME": _FAMILY, "where": _WHERE, _INTEGERS: Option("ids that are integers become their decimal text", ("text",)),
+    })
 
 
 def _never(first_rows: Sequence[Any], path: Path) -> str | None:

@@ -36,10 +36,11 @@ def top(place: str) -> str:
 
 
 class IdPlace:
-    """Where the rows of one file name their items. ``format_name``: the format whose rule makes text of a whole number."""
+    """Where the rows of one file name their items. ``format_name``: the format whose rule makes text of an integer; ``integers``: whether
+    an id may be one."""
 
-    def __init__(self, place: str, format_name: str) -> None:
-        self.place = place
+    def __init__(self, place: str, format_name: str, *, integers: bool = True) -> None:
+        self.place, self._integers = place, integers
         self._rule = IdRule(place, format_name)
         self._hashed = place.startswith(DIGEST)
         self.places = tuple(place.removeprefix(DIGEST).split(_AND)) if self._hashed or _AND in place else (place,)
@@ -47,15 +48,20 @@ class IdPlace:
     def identifier(self, row: Mapping[str, Any]) -> str:
         """The id of a row. Raises CellFault."""
         if self.place in row:
-            return self._rule.text(row[self.place])
+            return self._one(row[self.place])
         values = [placed(row, place) for place in self.places]
         if self._hashed:
             return sha256_hex(self._text(values).encode("utf-8"))
-        return self._rule.text(values[0]) if len(values) == 1 else self._joined(values)
+        return self._one(values[0]) if len(values) == 1 else self._joined(values)
 
     def notes(self, file: str) -> list[Note]:
         """What was made of the ids, once all rows are read."""
         return self._rule.notes(file)
+
+    def _one(self, value: Any) -> str:
+        if type(value) is int and not self._integers:
+            raise CellFault(self.place, "integer_id", "text; integer_ids=text declares that integers become their decimal text", described(value))
+        return self._rule.text(value)
 
     def _text(self, values: list[Any]) -> str:
         if len(values) != 1 or not isinstance(values[0], str):
