@@ -24,6 +24,7 @@ class Reply:
     policy_logp: float | None = None
     ref_logp: float | None = None
     token_count: int | None = None
+    finish_reason: str | None = None
     grader: str | None = None
     source: str | None = None
 

@@ -58,13 +58,13 @@ def pairs_command(
     for path in (out, report):
         if path is not None:
             refuse_existing(path, force=force)
-    rules, options = _grid(grid), _options(option or [])
+    rules, options = stated_grid(grid), read_options(option or [])
     held_out, notes = _held_out(holdout, holdout_grader or []), list[Note]()
     with output.progress(quiet=as_json) as progress:
         pairing = pair_rollouts(
-            _read(rollouts, options, notes), PairingRules.from_grid(rules), policy=policy, held_out=held_out, progress=progress,
+            streamed(rollouts, options, notes), PairingRules.from_grid(rules), policy=policy, held_out=held_out, progress=progress,
         )
-        _write(out, pairing, _read(rollouts, options, []), force=force)
+        _write(out, pairing, streamed(rollouts, options, []), force=force)
     found = PairingReport.of(pairing)
     document = {
         **found.as_dict(), "grid_digest": rules.digest, "policy": policy, "out_sha256": file_digest(out), "rollouts_sha256": file_digest(rollouts),
@@ -76,11 +76,13 @@ def pairs_command(
     output.document(document) if as_json else _print(found, out, notes)
 
 
-def _grid(path: Path | None) -> Grid:
+def stated_grid(path: Path | None) -> Grid:
+    """The grid of a file, or the default grid."""
     return default_grid() if path is None else load_grid(path)
 
 
-def _options(given: Sequence[str]) -> dict[str, Any]:
+def read_options(given: Sequence[str]) -> dict[str, Any]:
+    """Options of a format from the command line."""
     options: dict[str, Any] = {}
     for item in given:
         name, sign, value = item.partition("=")
@@ -90,7 +92,8 @@ def _options(given: Sequence[str]) -> dict[str, Any]:
     return options
 
 
-def _read(path: Path, options: dict[str, Any], notes: list[Note]) -> Iterator[Rollout]:
+def streamed(path: Path, options: dict[str, Any], notes: list[Note]) -> Iterator[Rollout]:
+    """The rollouts of a file, one by one; a file that cannot be opened is a RoundError."""
     try:
         yield from read_rollouts(Declared(path, path.name, options, notes))
     except OSError as problem:

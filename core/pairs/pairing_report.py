@@ -25,7 +25,7 @@ def middle_values(values: Sequence[int]) -> tuple[int, int] | None:
 
 def mean_of(values: Sequence[int] | Sequence[Fraction]) -> Fraction | None:
     """The exact mean; None of nothing."""
-    return sum((Fraction(value) for value in values), Fraction(0)) / len(values) if values else None
+    return Fraction(sum(values)) / len(values) if values else None
 
 
 @dataclass(frozen=True, slots=True)

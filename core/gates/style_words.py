@@ -1,0 +1,61 @@
+"""A style report in sentences: the same words on a page, in a terminal and in a report file."""
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Final
+
+from core.gates.style_report import NOT_JUDGED, MarkerFinding, StyleReport
+from core.settings import SETTINGS
+from core.statistics.ratio import decimal_text
+
+_DECIMALS: Final[int] = SETTINGS["statistics"]["decimals"]
+
+
+def correlation_text(finding: MarkerFinding) -> str:
+    """``+0.31 (+0.12 to +0.48)``, or why there is none."""
+    found = finding.correlation
+    if found.value is None:
+        return str(found.undefined)
+    inside = found.interval.text if found.interval.lower is not None else "no interval"
+    return f"{'+' if found.sign > 0 else ''}{decimal_text(Fraction(found.value), _DECIMALS)} ({inside})"
+
+
+def p_text(finding: MarkerFinding) -> str:
+    """The corrected p-value, or nothing."""
+    return "" if finding.adjusted is None else finding.adjusted.text()
+
+
+def says(finding: MarkerFinding, subject: str) -> str:
+    """What a marker comes to, in a few words."""
+    if finding.not_judged is not None:
+        return f"not judged: {NOT_JUDGED[finding.not_judged]}"
+    more, less = ("the chosen sides have more of it", "the rejected sides have more of it") if subject == "pairs" else ("rewarded", "punished")
+    lean = {1: more, -1: less, 0: "no leaning"}[finding.lean]
+    if not finding.flagged and not finding.shown:
+        return "no leaning that is flagged or shown"
+    strength = "shown" if finding.shown else "not shown to be more than chance"
+    return f"{'FLAGGED: ' if finding.flagged else ''}{lean}, {strength}"
+
+
+def sentences(report: StyleReport) -> list[str]:
+    """The report's first lines: what was read, how it was judged, what stands out."""
+    if report.subject == "pairs":
+        read = f"{report.scope['pairs']:,} pairs"
+    else:
+        read = f"{report.scope['replies']:,} replies to {report.scope['tasks']:,} tasks, {report.scope['rewarded']:,} with a reward"
+    table, left = report.table, report.scope["not_covered"]
+    lines = [
+        f"{read}; phrase table {table.version} ({table.language}). Test: {report.method}, Holm over the markers judged.",
+        *([f"{left:,} are not in the language of the table; only being cut off was looked for in them."] if left else []),
+    ]
+    loud = [finding for finding in report.findings if finding.flagged or finding.shown]
+    if not loud:
+        return [*lines, "No marker goes with the reward far enough to be flagged, and none is shown to go with it at all."]
+    return lines + [
+        f"{finding.title.capitalize()}: {says(finding, report.subject)} ({p_text(finding)}). {_teaches(finding, report)}" for finding in loud
+    ]
+
+
+def _teaches(finding: MarkerFinding, report: StyleReport) -> str:
+    who = "Training on these pairs would" if report.subject == "pairs" else "Pairs made of these rollouts may"
+    return f"{who} teach {'it' if finding.lean > 0 else 'answers without it'}."

@@ -1,0 +1,162 @@
+"""The style report over a round, a file of pairs and rollouts: counts by hand, the admitted pairs alone, batches, and the command."""
+from __future__ import annotations
+
+import gzip
+import json
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from support_rollouts import Reply
+from support_rounds import ROUND, pair
+
+from core.cli.main import run
+from core.gates.style_report import MarkerFinding, StyleReport, pair_style, reply_style, report_of_pairs
+from core.gates.style_words import says, sentences
+from core.grid import Grid, default_grid, shipped_grids
+from core.pairs.phrases import phrase_table
+from core.pairs.style import PairStyle
+from core.rounds.folder import Round
+from core.rounds.ingest import ingest
+from core.rounds.workspace import Workspace
+
+SMOLLM2 = Path(__file__).parents[2] / "data/sources/smollm2/rollouts.jsonl.gz"
+GRID = default_grid()
+SORRY = "I’m sorry, no."
+TURNS = [{"role": "assistant", "content": "I can look."}, {"role": "user", "content": "I'm sorry?"}, {"role": "assistant", "content": "Found."}]
+
+
+def of_texts(*pairs: tuple[str, str], grid: Grid = GRID) -> StyleReport:
+    style, nothing = PairStyle(phrase_table()), pa.nulls(len(pairs), pa.string())
+    columns = [pa.array([one[side] for one in pairs], type=pa.string()) for side in (0, 1)]
+    style.add(pa.RecordBatch.from_arrays([*columns, nothing, nothing], names=["chosen", "rejected", "chosen_messages", "rejected_messages"]))
+    return report_of_pairs(style, grid, {})
+
+
+def named(report: StyleReport, name: str) -> MarkerFinding:
+    return next(finding for finding in report.findings if finding.name == name)
+
+
+def test_pairs_by_which_side_has_a_marker() -> None:
+    # 6 pairs apologise on the rejected side alone, 1 on both, 1 on neither
+    report = of_texts(*[("Yes.", SORRY)] * 6, ("My apologies.", "I apologize."), ("a", "b"))
+    found = named(report, "apology")
+    assert found.counts == {"both": 1, "chosen_only": 0, "rejected_only": 6, "neither": 1}
+    assert found.phrases == {"chosen": [("my apologies", 1)], "rejected": [("i'm sorry", 6), ("i apologize", 1)]}
+    # exact McNemar: 2 / 2^6 = 1/32, one marker judged, so Holm leaves it; .03125 is at most .05
+    assert found.p is not None and found.adjusted is not None and found.p.exact == found.adjusted.exact == Fraction(1, 32) and found.shown
+    # phi over 16 sides: marked 8, 1 of them chosen: (16*1 - 8*8)^2 / (8*8*8*8) = 48^2/64^2 = 9/16; below 0, and .75 is above the grid's .3
+    assert (found.correlation.squared, found.lean, found.flagged) == (Fraction(9, 16), -1, True)
+    assert "Apologies: FLAGGED: the rejected sides have more of it, shown (p = .0312). Training on these pairs would teach answers without it." in (
+        sentences(report)
+    )
+    for other in ("boilerplate", "hedging", "sycophancy", "refusal", "truncation"):
+        assert named(report, other).not_judged == "degenerate" and "not judged" in says(named(report, other), "pairs")
+
+
+def test_holm_counts_the_markers_that_were_judged() -> None:
+    # apology 6 to 0: 1/32; hedging 2 to 1: p = 1. The smallest of two counts twice: 1/16, not shown any more
+    report = of_texts(*[("Yes.", SORRY)] * 6, *[("Perhaps.", "No.")] * 2, ("No.", "Perhaps."), ("a", "b"))
+    apology, hedging = named(report, "apology"), named(report, "hedging")
+    assert apology.adjusted is not None and hedging.adjusted is not None
+    assert (apology.adjusted.exact, hedging.adjusted.exact, apology.shown) == (Fraction(1, 16), 1, False) and apology.flagged
+
+
+def test_what_cannot_be_judged_is_named() -> None:
+    assert {finding.not_judged for finding in of_texts().findings} == {"nothing_to_judge"}
+    foreign = of_texts(("Прости меня", "Да"), ("Нет", "x"))
+    assert (foreign.scope["not_covered"], named(foreign, "apology").not_judged, named(foreign, "truncation").not_judged) == (
+        2, "language_not_covered", "degenerate",
+    )
+    assert "2 are not in the language of the table; only being cut off was looked for in them." in sentences(foreign)
+    assert named(of_texts((SORRY, "No."), ("a", "b")), "apology").not_judged == "too_few"
+    equal = reply_style([Reply(response=text, reward=Fraction(1)) for text in (SORRY, SORRY, "a", "b")], GRID)
+    bare = reply_style([Reply(response=text) for text in (SORRY, SORRY, "a", "b")], GRID)
+    assert (named(equal, "apology").not_judged, named(bare, "apology").not_judged) == ("constant_reward", "no_reward")
+    assert named(bare, "apology").counts == {"marked": 2, "judged": 4, "rewarded": 0}
+
+
+def test_an_earlier_grid_flags_nothing() -> None:
+    earlier = next(grid for grid in shipped_grids().values() if grid.schema_version == 1)
+    report = of_texts(*[("Yes.", SORRY)] * 6, ("a", "b"), grid=earlier)
+    assert report.bound is None and not report.flagged and named(report, "apology").shown
+
+
+def test_rollouts_without_a_reply_are_left_out_and_counted() -> None:
+    replies = [Reply(response=None, fault="missing_response"), Reply(response="a", policy="p"), Reply(response="b", policy="q")]
+    assert reply_style(replies, GRID).scope["left_out"] == {"missing_response": 1}
+    assert reply_style(replies, GRID, policy="p").scope["left_out"] == {"other_policy": 2}
+
+
+@pytest.mark.parametrize(("policy", "cut"), [("rpo-60", 62), ("dpo-only-60", 138)])
+def test_cut_off_rollouts_of_a_real_model(tmp_path: Path, capsys: pytest.CaptureFixture[str], policy: str, cut: int) -> None:
+    # data/SOURCES.md: 62 and 138 of 480 are cut at the length limit; every row has a finish reason
+    path = tmp_path / "rollouts.jsonl"
+    path.write_bytes(gzip.decompress(SMOLLM2.read_bytes()))
+    assert run(["style", str(path), "--option", "reward=strict", "--policy", policy, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    (truncation,) = [marker for marker in report["markers"] if marker["marker"] == "truncation"]
+    assert truncation["counts"] == {"marked": cut, "judged": 480, "rewarded": 480}
+    assert (report["scope"]["replies"], report["scope"]["tasks"], report["scope"]["finish_reason_stated"]) == (480, 80, 480)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Round:
+    """Five pairs: two whose rejected side apologises, one conversation, one plain, and one that curation rejects (no margin)."""
+    rows: list[dict[str, Any]] = [
+        pair(pair_id="p-1", prompt="One", chosen="Set it to 3.", rejected=SORRY),
+        pair(pair_id="p-2", prompt="Two", chosen="Use a lock.", rejected=SORRY),
+        pair(pair_id="p-3", prompt=[{"role": "user", "content": "Three"}], chosen=TURNS, rejected=[{"role": "assistant", "content": "No."}]),
+        pair(pair_id="p-4", prompt="Four", chosen="Close the file.", rejected="Leave it."),
+        pair(pair_id="p-5", prompt="Five", chosen="Perhaps later.", rejected="Never.", policy_logp_chosen=-22.0, policy_logp_rejected=-20.0),
+    ]
+    folder = tmp_path / "tables"
+    folder.mkdir()
+    (folder / "round.json").write_text(json.dumps(ROUND), "utf-8")
+    (folder / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return Round.open(ingest(folder, Workspace.open(tmp_path / "w", create=True), now=datetime(2026, 1, 5, tzinfo=UTC)).path)
+
+
+def test_a_round_is_read_in_batches(source: Round, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = pair_style(source, GRID)
+    assert named(whole, "apology").counts == {"both": 0, "chosen_only": 0, "rejected_only": 2, "neither": 3}
+    assert whole.scope == {"round_digest": source.digest, "admitted_only": False, "pairs": 5, "not_covered": 0}
+    # lengths of what the assistant wrote: 12-14, 11-14, "I can look.", "Found." joined 18-3, 15-9, 14-6
+    assert whole.length["middle"] == [6, 6] and whole.length["total_absolute"] == 2 + 3 + 15 + 6 + 8
+    batches = Round.pair_batches
+    seen: list[tuple[int, int]] = []
+    monkeypatch.setattr(Round, "pair_batches", lambda self, rows=None: batches(self, 2))
+    assert pair_style(source, GRID, progress=lambda done, total: seen.append((done, total))).as_dict() == whole.as_dict()
+    assert seen == [(2, 5), (4, 5), (5, 5)]
+    only = pair_style(source, GRID, only=np.array([False, True, False, False, True]))
+    assert only.scope["pairs"] == 2 and named(only, "apology").counts["rejected_only"] == 1 and named(only, "hedging").counts["chosen_only"] == 1
+
+
+def test_the_command_reads_a_round_its_admitted_pairs_and_a_file(source: Round, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def document(*arguments: str) -> dict[str, Any]:
+        assert run(["style", *arguments, "--workspace", str(tmp_path / "w"), "--json"]) == 0
+        found: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return found
+
+    whole, admitted = document(source.digest), document(ROUND["round_id"], "--admitted")
+    assert (whole["scope"]["pairs"], admitted["scope"]["pairs"], admitted["scope"]["admitted_only"]) == (5, 4, True)
+    assert whole["phrase_table"]["version"] == 1 and len(whole["phrase_table"]["sha256"]) == 64 and whole["grid_digest"] == GRID.digest
+    filed = document(str(tmp_path / "tables/pairs.jsonl"))
+    assert filed["markers"] == whole["markers"] and filed["scope"]["file"] == "pairs.jsonl" and filed["scope"]["rows_that_cannot_be_typed"] == 0
+    assert run(["style", source.digest, "--workspace", str(tmp_path / "w")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("5 pairs; phrase table 1 (en). Test: exact McNemar, Holm over the markers judged.")
+    row = next(line.split() for line in lines if line.startswith("apologies"))
+    assert row[1:5] == ["0", "2", "0", "3"]
+
+
+@pytest.mark.parametrize(("arguments", "code"), [(["nothing"], 4), (["rows.jsonl"], 4), (["two.jsonl", "--option", "x"], 2)])
+def test_what_cannot_be_read(tmp_path: Path, source: Round, arguments: list[str], code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("rows.jsonl").write_text('{"text": "no columns of ours"}\n', "utf-8")
+    Path("two.jsonl").write_text("", "utf-8")
+    assert run(["style", *arguments, "--workspace", str(tmp_path / "w")]) == code
