@@ -170,7 +170,7 @@ def test_a_broken_only_row_is_what_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("form", "options", "code"), [
-    ("lm-eval", {}, "missing_option"), ("mapped-outcomes", {"column.id": "doc_id", "column.passed": "doc"}, "undeclared_verdict"),
+    ("lm-eval", {}, "missing_option"), ("mapped-outcomes", {"column.id": "target", "column.passed": "doc"}, "undeclared_verdict"),
     ("ifeval", {"id": "doc_id"}, "missing_field"),
 ])
 def test_the_fault_of_the_only_row_is_what_is_told(tmp_path: Path, form: str, options: dict[str, str], code: str) -> None:
