@@ -57,6 +57,8 @@ def test_the_metric_is_declared_where_there_are_several(tmp_path: Path) -> None:
 def test_a_document_said_twice_is_refused_by_name(tmp_path: Path) -> None:
     rows, _ = read(FORMAT, jsonl(tmp_path, [lm_row(7), lm_row(8), lm_row(7)]))
     assert (rows[2].code, rows[2].got) == ("duplicate_outcome", '"7" twice')
+    other = lm_row(7, doc={"key": "another"})
+    assert fault(FORMAT, jsonl(tmp_path, [lm_row(7), other]), id="doc.key") == ("duplicate_outcome", "line 2, field doc_id")
 
 
 def test_an_id_in_two_forms_is_refused(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def _unused(text: str) -> str:
 
 
 def _without(value: Any, marker: str, place: str, where: Where) -> Any:
-    """The document with its markers read as null, where that is allowed."""
+    """The document with its markers read as null, in place, where that is allowed."""
     if value == marker:
         if _PLACES.fullmatch(place) is None:
             raise RoundError(
@@ -48,10 +48,8 @@ def _without(value: Any, marker: str, place: str, where: Where) -> Any:
                 remedy="write a finite number, or null where it is unknown", where=Where(where.file, where.line, place.replace(_SLASH, ".")),
             )
         return None
-    if isinstance(value, dict):
-        return {key: _without(item, marker, _joined(place, key), where) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_without(item, marker, _joined(place, str(number)), where) for number, item in enumerate(value)]
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        value[key] = _without(item, marker, _joined(place, str(key)), where)
     return value
 
 

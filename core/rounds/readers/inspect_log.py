@@ -196,7 +196,15 @@ def _samples(archive: Archive, file: str) -> Iterator[RawRow]:
 
 
 def _document(declared: Declared) -> Iterator[RawRow]:
-    document = parse_log(read_whole(declared.path, declared.file), Where(declared.file))
+    try:
+        document = parse_log(read_whole(declared.path, declared.file), Where(declared.file))
+    except RoundError as error:
+        if error.code != "too_large":
+            raise
+        raise RoundError(
+            error.code, expected=error.expected, got=error.got, where=error.where,
+            remedy="convert the log to .eval, which is read sample by sample (inspect log convert)",
+        ) from error
     log = _Log(declared, document)
     samples = document.get("samples")
     if samples is not None and not isinstance(samples, list):

@@ -42,6 +42,7 @@ class _Samples:
         self._chosen = self._filter is not None
         self._id_field = options.get("id", _DOC_ID)
         self._filters: Counter[str] = Counter()
+        self._documents: set[Any] = set()
         self._outcomes: Outcomes | None = None
 
     def outcome(self, row: dict[str, Any]) -> dict[str, Any] | None:
@@ -57,6 +58,7 @@ class _Samples:
             near = nearest(metric, _metrics(row))
             got = f"the metrics {', '.join(_metrics(row)) or 'none'}" + (f"; did you mean {near!r}?" if near else "")
             raise CellFault(metric, "missing_field", "the metric that was declared", got)
+        self._check_document(row)
         kept = {name: row.get(name) for name in _KEPT}
         return self._outcomes.outcome(row, row[metric], response=_response(row), extra=kept)
 
@@ -80,6 +82,14 @@ class _Samples:
         if found != self._filter and not self._chosen:
             raise CellFault("filter", "several_filters", "the filter to read, declared (--option filter=...)", f"both {self._filter!r} and {found!r}")
         return found == self._filter
+
+    def _check_document(self, row: dict[str, Any]) -> None:
+        """Refuse a document that comes twice under one filter, whatever its declared id."""
+        document = row.get(_DOC_ID)
+        if self._id_field != _DOC_ID and isinstance(document, (int, str)):
+            if document in self._documents:
+                raise CellFault(_DOC_ID, "duplicate_outcome", "each document once under a filter", f"{described(document)} twice")
+            self._documents.add(document)
 
     def _no_rows(self) -> NoReturn:
         names = ", ".join(sorted(self._filters))

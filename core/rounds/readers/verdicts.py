@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from operator import ge, gt, le, lt
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from core.errors import RoundError, Where
 from core.rounds.columns import CellFault
@@ -25,6 +25,7 @@ PASS_OPTIONS: Final[Mapping[str, Option]] = {
 _BOUND: Final = re.compile(r"(?P<sign>>=|>|<=|<)\s*(?P<number>-?\d+(?:\.\d+)?)")
 _NUMBER: Final = re.compile(r"-?\d+(?:\.\d+)?")
 _COMPARISONS: Final[Mapping[str, Callable[[Fraction, Fraction], bool]]] = {">=": ge, ">": gt, "<=": le, "<": lt}
+_SIGNS: Final = ("<", ">", "=")
 _FLAGS: Final = {"true": True, "false": False}
 _EXPECTED: Final = "true, false, 1 or 0, or a value that a declared rule speaks of"
 
@@ -48,15 +49,20 @@ class VerdictRule:
         self._passing, self._failing = _listed(self._text), _listed(declared.options.get(failing))
         both = sorted(self._passing & self._failing)
         if both or (self._failing and self._text is None):
-            got = f"{', '.join(both)} in both" if both else f"{failing} without {passing}"
-            raise RoundError(
-                "bad_option", expected="values that pass, and others that fail", got=got, where=Where(declared.file, field=f"option {passing}"),
-                remedy=f"correct the options {passing} and {failing}",
-            )
+            self._refuse(f"{', '.join(both)} in both" if both else f"{failing} without {passing}")
         if self._text is not None and (found := _BOUND.fullmatch(self._text.strip())) is not None:
             self._bound, self._passing = (_COMPARISONS[found["sign"]], Fraction(found["number"])), frozenset()
+        elif misspelled := sorted(token for token in self._passing | self._failing if token.startswith(_SIGNS)):
+            self._refuse(f"{misspelled[0]!r}, which is no bound such as >=0.5")
         self._numbers = frozenset(Fraction(token) for token in self._passing if _NUMBER.fullmatch(token))
         self._counts = {"number": 0, "text": 0}
+
+    def _refuse(self, got: str) -> NoReturn:
+        passing, failing = self._names
+        raise RoundError(
+            "bad_option", expected="values that pass, or one bound; and texts that fail", got=got, where=Where(self._file, field=f"option {passing}"),
+            remedy=f"correct the options {passing} and {failing}",
+        )
 
     def verdict(self, value: Any) -> bool | None:
         """Passed or not; None stays None. Raises CellFault for a value that no rule speaks of."""
