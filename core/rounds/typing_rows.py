@@ -5,6 +5,7 @@ first in column order is named.
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -68,6 +69,14 @@ def _cell(column: Column, row: dict[str, Any]) -> Any:
     return float(value) if column.kind is Kind.DOUBLE else value
 
 
+def _kept(extra: dict[str, Any]) -> str:
+    """The RFC 8785 object of the columns that no part knows. Raises CellFault for a number that JSON has not."""
+    for name, value in extra.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise CellFault(name, "non_finite_number", "a finite number", str(value))
+    return canonical_bytes(extra).decode("utf-8")
+
+
 class RowTyper:
     """Collects typed rows of one part and hands them out as batches."""
 
@@ -119,7 +128,7 @@ class RowTyper:
                     cells[name], cells[f"{name}_messages"] = side.text, side.messages
         extra = {name: item for name, item in value.items() if name not in self._names}
         self._extra_names.update(extra)
-        cells["extra"] = canonical_bytes(extra).decode("utf-8") if extra else None
+        cells["extra"] = _kept(extra) if extra else None
         return cells
 
     def batch(self) -> TypedBatch:

@@ -232,6 +232,8 @@ def test_a_value_that_json_has_not_quarantines_its_row(tmp_path: Path, name: str
     source, report = read(tmp_path, name, table)
     assert quarantine(source) == [(name, 2, "x", "non_finite_number"), (name, 3, "n", "integer_out_of_range")]
     assert report.counts["pairs"] == 1
+    rows = list(raw_rows(tmp_path / "input" / name, name, []))
+    assert [row.value.code for row in rows if isinstance(row.value, CellFault)] == ["non_finite_number", "integer_out_of_range"]
 
 
 def test_a_column_twice_is_refused(tmp_path: Path) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from support_formats import PUBLISHED, assistant, column, extras, quarantine, read, refused, texts, user
 
+from core.gates.curation import IterativeRpoPairCurator
+from core.grid import default_grid
 from core.rounds.readers.log_probs import Spelling, spelling
 
 ROW: dict[str, Any] = {"prompt": "Say hi.", "chosen": "Hi.", "rejected": "No."}
@@ -70,6 +73,26 @@ def test_a_product_without_its_factors_quarantines_the_row(tmp_path: Path, chang
     row = ROW | {"ref_mean_chosen_logps": -0.1, "chosen_token_count": 3}
     source, _ = read(tmp_path, "a.jsonl", [row, row | change], logps="averages_times_tokens")
     assert quarantine(source) == [("a.jsonl", 2, field, code)]
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+@pytest.mark.parametrize("value", [float("nan"), float("-inf")])
+def test_case_4_a_log_prob_that_is_no_number_out_of_a_table_is_typed_and_invalid(tmp_path: Path, name: str, value: float) -> None:
+    row = ROW | {"policy_chosen_logps": -1.0, "policy_rejected_logps": -2.0, "ref_chosen_logps": value, "ref_rejected_logps": -2.0,
+                 "chosen_token_count": 1, "rejected_token_count": 1}
+    source, report = read(tmp_path, name, [row], logps="sums", flags="dataset_label")
+    assert (report.counts, report.quarantined) == ({"pairs": 1}, 0)
+    found = IterativeRpoPairCurator(default_grid()).curate(source, quarantined=0, gates={}, destination=tmp_path)
+    assert found.primary_reasons["invalid_record"] == 1
+    assert pq.read_table(tmp_path / "scored.parquet")["sub_codes"].to_pylist() == [["non_finite_logp"]]
+    averages = {"ref_mean_chosen_logps": value, "chosen_token_count": 3}
+    source, _ = read(tmp_path / "mean", name, [ROW | averages], logps="averages_times_tokens")
+    assert str(column(source, "ref_logp_chosen")[0]) == str(value)
+
+
+def test_a_product_beyond_the_doubles_is_a_fault(tmp_path: Path) -> None:
+    source, _ = read(tmp_path, "a.jsonl", [ROW | {"ref_mean_chosen_logps": -1e308, "chosen_token_count": 100}], logps="averages_times_tokens")
+    assert quarantine(source) == [("a.jsonl", 1, "ref_mean_chosen_logps", "number_out_of_range")]
 
 
 def test_one_quantity_in_two_spellings_is_a_fault(tmp_path: Path) -> None:

@@ -63,6 +63,12 @@ def test_a_rating_that_is_no_number_is_quarantined(tmp_path: Path) -> None:
     assert [row[2:] for row in quarantine(source)] == [("score_chosen", "wrong_type"), ("score_chosen", "wrong_type")]
 
 
+def test_a_rating_that_is_not_finite_is_quarantined(tmp_path: Path) -> None:
+    rows = [binarized(score, 1.0) for score in (2.0, float("nan"), float("inf"))]
+    source, _ = read(tmp_path, "a.parquet", rows, ties="keep", unscored="keep")
+    assert [row[1:] for row in quarantine(source)] == [(2, "score_chosen", "non_finite_number"), (3, "score_chosen", "non_finite_number")]
+
+
 @pytest.mark.parametrize("key", ["prompt", "instruction", "input", "question"])
 @pytest.mark.parametrize("mark", ["_", "-"])
 def test_argilla_rows_under_each_spelling(tmp_path: Path, key: str, mark: str) -> None:

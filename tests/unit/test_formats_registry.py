@@ -153,6 +153,11 @@ def test_a_mapping_names_columns_that_there_are(tmp_path: Path, option: str, val
     assert (error.code, error.where and error.where.field) == (code, option)
 
 
+def test_two_of_our_columns_may_come_from_one(tmp_path: Path) -> None:
+    source, _ = read(tmp_path, "a.jsonl", [ROW | {"key": "k-1"}], ids="", column__pair_id="key", column__task_id="key")
+    assert (column(source, "pair_id"), column(source, "task_id"), extras(source)) == (["k-1"], ["k-1"], [None])
+
+
 def test_a_mapped_column_and_our_own_are_said_twice(tmp_path: Path) -> None:
     source, _ = read(tmp_path, "a.jsonl", [ROW | {"q": "Other?"}], column__prompt="q")
     assert quarantine(source) == [("a.jsonl", 1, "q", "said_twice")]

@@ -45,18 +45,20 @@ SUFFIXES: Final = (*_TEXT_FORMS, *columnar.SUFFIXES)
 """Forms that foreign rows may come in; each may be packed as ``.gz`` or ``.zst``."""
 
 
-def raw_rows(path: Path, file: str, notes: list[Note], *, struct_nulls: bool = False) -> Iterator[RawRow]:
+def raw_rows(path: Path, file: str, notes: list[Note], *, struct_nulls: bool = False, non_finite: bool = False) -> Iterator[RawRow]:
     """The rows of ``path``, read by its suffix; ``file`` is shown in errors, ``notes`` receives remarks.
 
     Values are JSON values. A null member of an Arrow struct cannot be told from an absent key: it is left out (but for the
     ``content`` of a message) and noted. Where keys matter (``arguments``, ``parameters``) a struct is refused, unless
-    ``struct_nulls`` says that the proposer declared such nulls to be absent keys. Raises RoundError for the file as a whole.
+    ``struct_nulls`` says that the proposer declared such nulls to be absent keys. With ``non_finite`` NaN and infinity in a DOUBLE column
+    of a table are handed on as they are (a log-prob of a pair is typed then, and invalid); they are a fault of the row otherwise.
+    Raises RoundError for the file as a whole.
     """
     suffix = name_parts(path.name).suffix
     if suffix in _TEXT_FORMS:
         return _TEXT_FORMS[suffix](path, file, notes)
     if suffix in columnar.SUFFIXES:
-        return _table_rows(path, file, notes, struct_nulls)
+        return _table_rows(path, file, notes, struct_nulls, non_finite)
     unknown_form(file)
 
 
@@ -73,7 +75,7 @@ def first_values(path: Path, file: str) -> list[Any]:
     if name_parts(path.name).suffix not in SUFFIXES:
         return []
     values: list[Any] = []
-    rows = raw_rows(path, file, [], struct_nulls=True)
+    rows = raw_rows(path, file, [], struct_nulls=True, non_finite=True)
     try:
         for row in rows:
             if not isinstance(row.value, CellFault):
@@ -86,14 +88,14 @@ def first_values(path: Path, file: str) -> list[Any]:
     return values
 
 
-def _table_rows(path: Path, file: str, notes: list[Note], struct_nulls: bool) -> Iterator[RawRow]:
+def _table_rows(path: Path, file: str, notes: list[Note], struct_nulls: bool, non_finite: bool) -> Iterator[RawRow]:
     with columnar.opened_table(path, file) as table:
         _check_columns(table.schema, file, struct_nulls)
         line, dropped = 0, False
         for batch in table.batches:
             for row in _python_rows(batch):
                 line += 1
-                value, fewer = _row_value(row)
+                value, fewer = _row_value(row, non_finite)
                 dropped = dropped or fewer
                 yield RawRow(line, value, json.dumps(row, ensure_ascii=False, default=str))
         if dropped:
@@ -123,13 +125,15 @@ def _python_rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any] | CellFault]:
                 yield CellFault("", "invalid_utf8", "UTF-8 text", "text that is not UTF-8")
 
 
-def _row_value(row: dict[str, Any] | CellFault) -> tuple[Any, bool]:
+def _row_value(row: dict[str, Any] | CellFault, non_finite: bool) -> tuple[Any, bool]:
     """A row as JSON values, and whether a null member of a struct was left out."""
     if isinstance(row, CellFault):
         return row, False
     found = _Dropping()
     try:
-        return {name: json_value(found.without_nulls(value), name) for name, value in row.items()}, found.dropped
+        return {
+            name: value if non_finite and isinstance(value, float) else json_value(found.without_nulls(value), name) for name, value in row.items()
+        }, found.dropped
     except CellFault as fault:
         return fault, found.dropped
 

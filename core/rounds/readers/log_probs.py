@@ -7,6 +7,7 @@ which it is (option ``logps``); nothing is taken for a sum because of its name. 
 """
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from fractions import Fraction
@@ -100,4 +101,9 @@ def _product(name: str, average: Any, row: dict[str, Any], column: str) -> float
         raise CellFault(count_name, "bad_token_count", f"the count of tokens that {name} is an average over", described(count))
     if isinstance(average, bool) or not isinstance(average, (int, float)):
         raise CellFault(name, "wrong_type", "a number", described(average))
-    return float(Fraction(repr(average)) * count)
+    if not math.isfinite(average):
+        return float(average)
+    try:
+        return float(Fraction(repr(average)) * count)
+    except OverflowError:
+        raise CellFault(name, "number_out_of_range", f"an average that times {count} fits a double", described(average)) from None

@@ -64,7 +64,7 @@ def _rows(declared: Declared, format_name: str, shape: Shape) -> Iterator[RawRow
     _check_mapping(declared)
     common = _Common(declared, format_name)
     struct_nulls = declared.options.get("struct_nulls") == "absent"
-    for row in raw_rows(declared.path, declared.file, declared.notes, struct_nulls=struct_nulls):
+    for row in raw_rows(declared.path, declared.file, declared.notes, struct_nulls=struct_nulls, non_finite=True):
         value = row.value
         if isinstance(value, dict):
             try:
@@ -122,8 +122,8 @@ class _Common:
                 continue
             if ours != theirs and ours in row:
                 raise CellFault(theirs, "said_twice", f"one column for {ours}", "two")
-            del changed[theirs]
-            changed[ours] = row[theirs]
+            changed.pop(theirs, None)  # gone already where two of our columns come from it
+        changed |= {ours: row[theirs] for ours, theirs in self._mapping.items() if theirs in row}
         return changed
 
     def completed(self, row: Row, line: int) -> Row:

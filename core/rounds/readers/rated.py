@@ -5,6 +5,7 @@ name and counted, unless the option ``ties``, ``unscored`` or ``reversed`` says 
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -44,6 +45,8 @@ def _check_ratings(chosen: Any, rejected: Any, fields: tuple[str, str], options:
     for value, field in zip((chosen, rejected), fields, strict=True):
         if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
             raise CellFault(field, "wrong_type", "a number, or null", described(value))
+        if isinstance(value, float) and not math.isfinite(value):
+            raise CellFault(field, "non_finite_number", "a finite number, or null", str(value))
     if chosen is None or rejected is None:
         lacking = fields[0] if chosen is None else fields[1]
         _settled("unscored", "missing_score", "lack a rating", lacking, None, options, counts)
