@@ -21,6 +21,15 @@ settings.register_profile("search", deadline=None, max_examples=2000, suppress_h
 settings.load_profile("repeatable")
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """A run over everything says what it did not collect, and why."""
+    from support_optional import MISSING, REASON
+
+    everything = any((config.invocation_params.dir / name).resolve() in (HERE, HERE.parent, HERE / "clients") for name in config.args)
+    if MISSING and everything:
+        terminalreporter.write_line(REASON)
+
+
 @pytest.fixture(autouse=True)
 def _own_main_module() -> Iterator[None]:
     """AppTest leaves the page's script as ``__main__``; a process that a later test spawns would run it again."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import tempfile
-from importlib.util import find_spec
 
-NEEDED = ("datasets", "trl", "transformers", "torch", "tokenizers", "mlcroissant", "yaml")
-MISSING = [name for name in NEEDED if find_spec(name) is None]
+from support_optional import MISSING
+
 collect_ignore_glob = ["test_*.py"] if MISSING else []
 
 # nothing is looked up or kept elsewhere: set before these packages are imported

@@ -63,7 +63,8 @@ def test_tool_calls_come_back_with_their_own_arguments(everything: tuple[Desk, R
 def test_case_17_no_call_gains_a_member(everything: tuple[Desk, Round], tmp_path: Path, parquet: bool) -> None:
     done = signed_export(*everything, tmp_path / "d", parquet=parquet, extras=("pair-ids",))
     chosen = {row["pair_id"]: row["chosen"] for row in loaded(done, tmp_path)}
-    assert [chosen[f"tool-{number}"][0]["tool_calls"][0]["function"]["arguments"] for number in (1, 2, 3)] == [{"x": 1}, {"y": [True, None]}, '{"x": 1}']
+    arguments = [chosen[f"tool-{number}"][0]["tool_calls"][0]["function"]["arguments"] for number in (1, 2, 3)]
+    assert arguments == [{"x": 1}, {"y": [True, None]}, '{"x": 1}']
     assert [chosen[row["pair_id"]] for row in CASE_17] == [row["chosen"] for row in CASE_17]
 
 
@@ -108,7 +109,8 @@ def test_numbers_inside_json_columns(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", [
-    "text", "real", "integer", "flag", JSON, ListOf("text"), ListOf(JSON), ListOf(ListOf("text")), Record(("a", "b")), ListOf(Record(("content", "role"))),
+    "text", "real", "integer", "flag", JSON, ListOf("text"), ListOf(JSON), ListOf(ListOf("text")), Record(("a", "b")),
+    ListOf(Record(("content", "role"))),
 ], ids=str)
 def test_types_of_the_card_are_those_that_datasets_writes(kind: Any) -> None:
     features = datasets.Features._from_yaml_list([feature("c", kind)])
