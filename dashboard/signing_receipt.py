@@ -20,7 +20,7 @@ from core.signing.evidence import EvidenceStore
 from core.signing.export import Export, make_export
 from core.signing.ledger import LedgerEntry, LedgerView
 from core.signing.verify import Verification, verify_export
-from dashboard import blocks, components, loaders, signing_rules, signing_words, words
+from dashboard import blocks, components, loaders, signing_dataset, signing_rules, signing_words, words
 from dashboard.blocks import Block, Span, badge, mono, muted, strong, text
 from dashboard.loaders import Desk
 
@@ -176,3 +176,4 @@ def proof(workspace: Workspace, desk: Desk, ledger: LedgerView, entry: LedgerEnt
     verification(workspace, desk, export)
     if offered:
         take_away(workspace, export)
+        signing_dataset.offer(workspace, desk, entry, source_of(workspace, str(export.decision_statement.predicate["round_digest"])))

@@ -2,10 +2,13 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import re
 import shutil
 import subprocess
+import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +35,7 @@ from support_rounds import pair
 from core.canonical import parse_json, sha256_hex
 from core.errors import CountersignError, DigestMismatch, EngineRefusal, ExportError, NotApproved
 from core.export import dataset as dataset_module
+from core.export.archive import dataset_zip
 from core.export.card import UNSIGNED, size_category
 from core.export.dataset import export_dataset
 from core.export.pairs import admitted_ranks
@@ -492,3 +496,18 @@ def test_json_of_an_export_is_strict(made: tuple[Desk, Round], tmp_path: Path) -
     for name, data in tree(done.folder).items():
         if name.endswith(".json"):
             assert parse_json(data) == json.loads(data)
+
+
+# as one file
+
+
+def test_the_zip_holds_the_same_files_and_is_the_same_every_time(made: tuple[Desk, Round], tmp_path: Path) -> None:
+    provenance = signed_provenance(made[0].workspace, made[1], LATER)
+    name, data = dataset_zip(provenance, wanted(parquet=True))
+    assert dataset_zip(provenance, wanted(parquet=True)) == (name, data)
+    assert name == f"r1-trl-{provenance.admitted_sha256[:12]}.zip" and re.fullmatch(r"[a-z0-9-]+\.zip", name)
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        archive.extractall(tmp_path)
+    assert tree(tmp_path / name.removesuffix(".zip")) == tree(signed_export(*made, tmp_path / "d", parquet=True).folder)
+    unsigned, _ = dataset_zip(replace(provenance, bundle=None), wanted())
+    assert unsigned.startswith("r1-trl-unsigned-")
