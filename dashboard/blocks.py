@@ -115,10 +115,10 @@ def cell(*spans: Span | str, sort: float | str | None = None, tone: str | None =
     return {"spans": spans_of(spans), "sort": sort, "c": [tone] if tone else [], "across": across}
 
 
-def row(*cells: Mapping[str, Any], tone: str | None = None, detail: Sequence[Span | str] = ()) -> dict[str, Any]:
-    """A table row. ``tone``: ``bad`` and ``off`` draw a mark at its edge, ``quiet`` greys it, ``chosen`` marks the open one;
+def row(*cells: Mapping[str, Any], tone: str | None = None, chosen: bool = False, detail: Sequence[Span | str] = ()) -> dict[str, Any]:
+    """A table row. ``tone``: ``bad`` and ``off`` draw a mark at its edge, ``quiet`` greys it; ``chosen``: it is the open one;
     ``detail``: a line below it over the whole width."""
-    return {"cells": list(cells), "c": [tone] if tone else [], "detail": spans_of(detail)}
+    return {"cells": list(cells), "c": [*([tone] if tone else []), *(["chosen"] if chosen else [])], "detail": spans_of(detail)}
 
 
 def table(identity: str, columns: Sequence[Mapping[str, Any]], rows: Iterable[Mapping[str, Any]], *, label: str, fit: bool = False,

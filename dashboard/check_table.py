@@ -45,18 +45,18 @@ def split_figure(observed: str) -> tuple[str, tuple[str, str, str] | None]:
 
 
 def aligned(figures: Sequence[tuple[str, str, str] | None]) -> list[list[Span]]:
-    """Figures padded so that, set flush right, they line up on their decimal point; the unit takes a column of its own."""
-    longest = max((len(figure[1]) for figure in figures if figure), default=0)
-    unit_width = "units" if any(len(figure[-1]) > 1 for figure in figures if figure) else "unit"
-    spans = []
+    """Figures padded so that, set flush right, those of one unit line up on their decimal point; between units nothing lines up."""
+    longest: dict[str, int] = {}
     for figure in figures:
-        if figure is None:
-            spans.append([])
-            continue
-        whole, decimals, unit = figure
-        point = "." if decimals else _POINT_SPACE if longest else ""
-        spans.append([text(f"{whole}{point}{decimals}{_FIGURE_SPACE * (longest - len(decimals))}", "nowrap"), text(unit, blocks.MUTED, unit_width)])
-    return spans
+        if figure is not None:
+            longest[figure[-1]] = max(longest.get(figure[-1], 0), len(figure[1]))
+    return [[] if figure is None else _padded(*figure, longest[figure[-1]]) for figure in figures]
+
+
+def _padded(whole: str, decimals: str, unit: str, longest: int) -> list[Span]:
+    point = "." if decimals else _POINT_SPACE if longest else ""
+    number = text(f"{whole}{point}{decimals}{_FIGURE_SPACE * (longest - len(decimals))}", "nowrap")
+    return [number, text(f" {unit}", blocks.MUTED)] if unit else [number]
 
 
 def distance_spans(check: Check) -> list[Span]:

@@ -7,6 +7,7 @@ from typing import Final
 from core.gates.exposure_report import HoldoutExposure
 from core.gates.holdout_evidence import BOOTSTRAP_NOTE, HoldoutReport, p_words
 from core.gates.holdout_slices import RunsLine, SliceLine
+from core.gates.receipt import PROMOTE_AWAITING
 from core.gates.robustness import Robustness
 from core.gates.strength_rules import Levels
 from core.statistics.pass_at_k import PassRate
@@ -21,6 +22,11 @@ _STANDINGS: Final[dict[Standing, tuple[Tone, str]]] = {
 }
 _TIES: Final = "the gate counts a tie for the baseline and against the candidate."
 _NO_SLICES: Final = "No outcome names a slice."
+
+
+def _verdict(verdict: str) -> Span:
+    """The engine's verdict, as in the status line."""
+    return badge("Promote", "ok", "check") if verdict == PROMOTE_AWAITING else badge("Refuse", "bad", "refuse")
 
 
 def standing_badge(standing: Standing) -> Span:
@@ -138,7 +144,7 @@ def exposure_blocks(exposure: HoldoutExposure) -> list[Block]:
         columns = [blocks.column("Earlier round", head=True), blocks.column("Engine's verdict"), blocks.column("Shared items", align="right")]
         content.append(blocks.table("looks", columns, [
             blocks.row(
-                blocks.cell(blocks.link(look.round_id, "holdout", round=words.short_digest(look.round_digest))), blocks.cell(text(look.verdict)),
+                blocks.cell(blocks.link(look.round_id, "holdout", round=words.short_digest(look.round_digest))), blocks.cell(_verdict(look.verdict)),
                 blocks.cell(text(f"{words.count(look.shared)} of {words.count(exposure.items)}")),
             ) for look in exposure.earlier
         ], label="Earlier looks at these items", fit=True))

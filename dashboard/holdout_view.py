@@ -62,7 +62,7 @@ def _registration(registered: HoldoutLock) -> Span:
     """When and by whom, as the round states it."""
     if not registered.registered_at and not registered.registered_by:
         return muted("not stated when or by whom it was registered")
-    return text(f"registered {words.short_time(registered.registered_at)} by {registered.registered_by or 'not stated'}")
+    return text(f"registered {words.registered(registered.registered_at, registered.registered_by)}")
 
 
 def _differences(differences: Sequence[str] | None) -> Block:
@@ -147,7 +147,7 @@ def flips_table(rows: Sequence[tuple[str, Mapping[str, Any]]], prompts: Mapping[
             blocks.cell(flip_badge(kind)), blocks.cell(blocks.link(row["id"], "holdout", item=row["id"], **view), sort=row["id"]),
             blocks.cell(muted(f"{row['slice']} · " if row["slice"] else "", blocks.SMALL), muted(preview(prompts.get(row["id"], {})), blocks.SMALL)),
             *([blocks.cell(text(f"{_runs(row, 'baseline')} →"), {"k": "break"}, text(_runs(row, "candidate")))] if several else []),
-            tone="chosen" if row["id"] == opened else None,
+            chosen=row["id"] == opened,
         ) for kind, row in rows
     ], label="Items that flipped, regressions first", tall=True)
 

@@ -179,7 +179,7 @@ def _case_table(judge_id: str, cell: str, rows: list[dict[str, Any]]) -> Block:
         blocks.row(
             blocks.cell(blocks.link(row["case_id"], "judges", judge=judge_id, cell=cell, case=row["case_id"], **page), sort=row["case_id"]),
             *(blocks.cell(text(_case_value(row[name])), sort=row[name]) for name in shown),
-            tone="chosen" if row["case_id"] == opened else None,
+            chosen=row["case_id"] == opened,
         ) for row in rows
     ], label="Cases of this cell", tall=True)
 

@@ -49,7 +49,7 @@ def trap_sentence(trap: Trap) -> list[Span]:
         strong(words.decimal(trap.mean_margin, _DECIMALS)),
         text(f" nats), but {'its' if trap.pairs == 1 else 'their'} chosen answer became less likely (mean drift "),
         strong(words.decimal(trap.mean_drift, _DECIMALS)), text(" nats per token). "),
-        blocks.link("See them", "curation"),
+        blocks.link("See it" if trap.pairs == 1 else "See them", "curation"),
     ]
 
 
@@ -105,7 +105,7 @@ def _judge_row(judge_id: str, judge: Mapping[str, Any], opened: bool) -> dict[st
         blocks.cell(text(failing)), blocks.cell(text(words.exact(judge["kappa"])), sort=judge["kappa"]["value"]),
         blocks.cell(text(words.fraction(judge["agreement"]), "keep"), sort=judge["agreement"]["value"]),
         blocks.cell(text(words.fraction(judge["fpr"]), "keep"), sort=judge["fpr"]["value"]), blocks.cell(text(cases_words(judge)), sort=judge["n"]),
-        blocks.cell(*synthetic_spans(judge_id, judge), tone="keep"), tone="chosen" if opened else None if judge["gate"]["open"] else "bad",
+        blocks.cell(*synthetic_spans(judge_id, judge), tone="keep"), tone=None if judge["gate"]["open"] else "bad", chosen=opened,
     )
 
 
@@ -138,7 +138,7 @@ def facts_rows(document: Document, manifest: RoundManifest, grid: Grid) -> list[
     lock = manifest.holdout_lock
     labels = manifest.verification == "dataset_label"
     verified = "flags are the data set's own labels, no program checked them" if labels else "a program checked the flags"
-    registered = "no registration" if lock is None else f"{words.short_time(lock.registered_at)} by {lock.registered_by or 'not stated'}"
+    registered = "no registration" if lock is None else words.registered(lock.registered_at, lock.registered_by)
     gate = document["literal_gate"]
     return [
         ("Round", [strong(manifest.round_id), text(" "), blocks.digest(document["round_digest"], "the round digest")]),

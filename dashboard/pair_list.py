@@ -51,7 +51,7 @@ def _reason_row(
     name: Span = blocks.link(title, "rejected", **first.params(plans)) if pairs or all_pairs else muted(title)
     name = strong(title) if is_open or is_wide else name
     wide = blocks.cell() if anywhere is None else blocks.cell(_number(all_pairs or 0, anywhere, is_wide, plans))
-    return blocks.row(blocks.cell(name), blocks.cell(_number(pairs, first, is_open, plans)), wide, tone="chosen" if is_open or is_wide else None)
+    return blocks.row(blocks.cell(name), blocks.cell(_number(pairs, first, is_open, plans)), wide, chosen=is_open or is_wide)
 
 
 def _number(pairs: int, view: PairView, is_open: bool, plans: Plans) -> Span:
@@ -75,7 +75,7 @@ def held_table(held: Rows, shown: PairView, plans: Plans) -> Block:
         judge = row["judge_id"]
         name: Span = muted("none named") if judge is None else blocks.link(judge, "rejected", **shown.but(judge=judge).params(plans))
         rows.append(blocks.row(blocks.cell(name), blocks.cell(words.check_title(row["held_check"])), blocks.cell(words.count(row["pairs"])),
-                               tone="chosen" if judge is not None and judge == shown.judge else None))
+                               chosen=judge is not None and judge == shown.judge))
     return blocks.table("held", columns, rows, label="Held pairs by judge")
 
 
@@ -116,7 +116,7 @@ def pairs_table(rows: Rows, shown: PairView, open_pair: str | None, plans: Plans
             cells.append(blocks.cell(muted(INVALID_TITLES.get(row["sub_code"], ""), blocks.SMALL)))
         if also:
             cells.append(blocks.cell(muted(", ".join(SHORT_REASONS[reason] for reason in row["reasons"][1:]), blocks.SMALL)))
-        body.append(blocks.row(*cells, tone="chosen" if is_open else None))
+        body.append(blocks.row(*cells, chosen=is_open))
     return blocks.table("pairs", columns, body, label="Pairs of this page")
 
 

@@ -120,10 +120,16 @@ def _row(entry: Entry, one: Standing) -> dict[str, Any]:
     engine = [muted("not assessed yet")] if document is None else [frame.verdict_badge(document)]
     return blocks.row(
         blocks.cell(round_link(entry), sort=manifest.round_id), blocks.cell(*proposed, sort=manifest.created_at),
-        blocks.cell(one.badge, sort=one.word, tone="wrapped"),
+        blocks.cell(*_state(one), sort=one.word),
         blocks.cell(*engine, sort="" if document is None else document["verdict"]), *_figure_cells(entry, known),
         blocks.cell(text(signer, "keep"), sort=signer or None), detail=_lines(below),
     )
+
+
+def _state(one: Standing) -> list[Span]:
+    """The state; *by reviewer* below it, so that the badge stays on one line."""
+    word, by, whom = one.word.partition(" by ")
+    return [badge(word, one.tone, one.icon), *([{"k": "break"}, muted(f"by {whom}", blocks.SMALL)] if by else [])]
 
 
 def _lines(lines: Sequence[Sequence[Span]]) -> list[Span]:

@@ -82,7 +82,7 @@ def lock_spans(lock: Mapping[str, Any] | None, holdout_digest: str | None, witne
     """The holdout, its digest, who registered it, and who witnessed that."""
     if holdout_digest is None:
         return [muted("no holdout supplied")]
-    said = "no registration" if lock is None else f"registered {words.short_time(lock['registered_at'])} by {lock['registered_by'] or 'not stated'}"
+    said = "no registration" if lock is None else f"registered {words.registered(lock['registered_at'], lock['registered_by'])}"
     seen = "stated by the proposer only" if witness is None else f"witnessed: ledger entry {witness}, before this proposal"
     return [blocks.digest(holdout_digest, "the holdout digest"), text(f" {said}; "), muted(seen)]
 

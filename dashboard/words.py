@@ -115,6 +115,13 @@ def short_time(stamp: str | None) -> str:
     return f"{date} {minute} UTC" if minute else date
 
 
+def registered(stamp: str | None, person: str | None) -> str:
+    """When and by whom something was registered, or that nobody says so."""
+    if not stamp and not person:
+        return "when and by whom: not stated"
+    return f"{short_time(stamp) if stamp else 'time not stated'} by {person or 'somebody not named'}"
+
+
 def day(stamp: str | None) -> str:
     """The date of an RFC 3339 time; ``no date`` for None."""
     return stamp.partition("T")[0] if stamp else "no date"

@@ -10,6 +10,7 @@ from support_rounds import bundle as worked_example
 from support_sheets import links, open_page, said, sheets, table
 from support_signing import NOW
 
+from core.grid import default_grid
 from core.rounds.ingest import ingest_bundle_bytes
 
 
@@ -83,11 +84,11 @@ def test_an_undefined_figure_proves_nothing(empty: Desk) -> None:
 
 
 def test_figures_line_up_on_their_decimal_point(pages: Desk) -> None:
-    # longest fraction of the column: −0.0686, four decimals; the others are padded with figure spaces
+    # longest fraction of each unit: 10.83 % and −0.0686 nats/token; the others of that unit are padded with figure spaces
     block = next(block for block in sheets(overview("smollm2-dpo-only"))["section-checks"] if block["k"] == "table")
-    figures = [cell["spans"][0]["t"] for row in block["rows"] for cell in row["cells"] if cell["c"] == ["nowrap"]]
-    ends = {len(figure) - figure.index(next(mark for mark in ".\u2008" if mark in figure)) for figure in figures}
-    assert ends == {5}
+    figures = [[span["t"] for span in cell["spans"]] for row in block["rows"] for cell in row["cells"] if cell["c"] == ["nowrap"]]
+    ends = {(unit, len(figure) - figure.index(next(mark for mark in ".\u2008" if mark in figure))) for figure, unit in figures}
+    assert ends == {(" %", 3), (" nats/token", 5)}
 
 
 def test_the_distance_bar_grows_with_the_distance(pages: Desk) -> None:
@@ -157,7 +158,7 @@ def test_the_proposers_note_and_what_the_verdict_stands_on(pages: Desk) -> None:
     at = overview("smollm2-dpo-only")
     assert "SmolLM2-135M-Instruct" in said(at, "section-note")
     facts = said(at, "section-facts")
-    assert "no program checked them" in facts and "default, version 3" in facts and "digest not stated" in facts
+    assert "no program checked them" in facts and f"default, version {default_grid().version}" in facts and "digest not stated" in facts
     rows = next(block for block in sheets(at)["section-facts"] if block["k"] == "facts")["rows"]
     copied = [span["full"] for row in rows for span in row[1] if span["k"] == "digest"]
     assert pages.workspace.round("smollm2-dpo-only").digest in copied

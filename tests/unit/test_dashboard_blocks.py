@@ -137,9 +137,10 @@ def test_what_was_counted_and_the_figure_after_it(observed: str, counted: str, f
     assert check_table.split_figure(observed) == (counted, figure)
 
 
-def test_figures_are_padded_to_one_decimal_point() -> None:
-    spans = check_table.aligned([("10", "83", "%"), ("0", "", "%"), None, ("−0", "0686", "nats/token")])
-    assert [span[0]["t"] if span else None for span in spans] == ["10.83\u2007\u2007", "0\u2008\u2007\u2007\u2007\u2007", None, "−0.0686"]
+def test_figures_of_one_unit_are_padded_to_one_decimal_point() -> None:
+    spans = check_table.aligned([("10", "83", "%"), ("0", "", "%"), None, ("−0", "0686", "nats/token"), ("0", "75", ""), ("1", "", "")])
+    assert [span[0]["t"] if span else None for span in spans] == ["10.83", "0\u2008\u2007\u2007", None, "−0.0686", "0.75", "1\u2008\u2007\u2007"]
+    assert [span[1]["t"] if span[1:] else None for span in spans] == [" %", " %", None, " nats/token", None, None]
 
 
 GRID = default_grid()
