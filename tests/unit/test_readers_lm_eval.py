@@ -5,9 +5,29 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support_eval_logs import fault, jsonl, lm_row, read, verdicts
+from support_eval_logs import LOGS, fault, jsonl, lm_row, read, verdicts
 
 from core.rounds.readers.lm_eval import FORMAT, recognise
+
+
+@pytest.mark.parametrize("chosen", ["strict-match", "flexible-extract"])
+def test_samples_that_lm_eval_wrote(chosen: str) -> None:
+    """tests/fixtures/eval_logs/SOURCES.md: the right answers are lol, 18, lol, and the model answers lol."""
+    path = LOGS / "samples_demo.jsonl"
+    rows, notes = read(FORMAT, path, filter=chosen, id="doc.key", slice="doc.subject")
+    assert [(row["id"], row["passed"], row["slice"], row["response"]) for row in rows] == [
+        ("item-0", True, "law", "lol"), ("item-1", False, "art", "lol"), ("item-2", True, "art", "lol"),
+    ]
+    assert notes == ["numbers_as_verdicts", "other_filters"]
+    assert fault(FORMAT, path)[0] == "several_filters"
+
+
+@pytest.mark.parametrize(("metric", "passed"), [("acc", [True, True, False]), ("acc_norm", [True, False, False])])
+def test_multiple_choice_that_lm_eval_wrote(metric: str, passed: list[bool]) -> None:
+    path = LOGS / "samples_demo_mc.jsonl"
+    rows, _ = read(FORMAT, path, metric=metric)
+    assert [(row["id"], row["passed"], row["response"]) for row in rows] == [(str(number), flag, None) for number, flag in enumerate(passed)]
+    assert fault(FORMAT, path) == ("missing_option", "line 1, field metric")
 
 
 def test_rows_become_outcomes_and_the_notes_say_what_was_made_of_them(tmp_path: Path) -> None:
