@@ -36,10 +36,13 @@ def register(app: typer.Typer) -> None:
 
 
 def pairs_command(
-    rollouts: Annotated[Path, typer.Argument(metavar="ROLLOUTS", help="Graded rollouts: a .jsonl or .json file.")],
+    rollouts: Annotated[
+        Path, typer.Argument(metavar="ROLLOUTS", help="Graded rollouts: JSONL, JSON, CSV, Parquet or Arrow, packed (.gz, .zst) or not."),
+    ],
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The .jsonl file to write: the pairs part of a round folder.")],
-    option: Annotated[
-        list[str] | None, typer.Option("--option", metavar="NAME=VALUE", help="How the file is to be read, reward=strict for one; may be repeated."),
+    options: Annotated[
+        list[str] | None,
+        typer.Option("--option", metavar="KEY=VALUE", help="How the file is to be read, reward=strict for one; may be given more than once."),
     ] = None,
     policy: Annotated[str | None, typer.Option("--policy", metavar="NAME", help="Pair the rollouts of this policy only.")] = None,
     holdout: Annotated[
@@ -58,13 +61,13 @@ def pairs_command(
     for path in (out, report):
         if path is not None:
             refuse_existing(path, force=force)
-    rules, options = stated_grid(grid), read_options(option or [])
+    rules, declared = stated_grid(grid), read_options(options or [])
     held_out, notes = _held_out(holdout, holdout_grader or []), list[Note]()
     with output.progress(quiet=as_json) as progress:
         pairing = pair_rollouts(
-            streamed(rollouts, options, notes), PairingRules.from_grid(rules), policy=policy, held_out=held_out, progress=progress,
+            streamed(rollouts, declared, notes), PairingRules.from_grid(rules), policy=policy, held_out=held_out, progress=progress,
         )
-        _write(out, pairing, streamed(rollouts, options, []), force=force)
+        _write(out, pairing, streamed(rollouts, declared, []), force=force)
     found = PairingReport.of(pairing)
     document = {
         **found.as_dict(), "grid_digest": rules.digest, "policy": policy, "out_sha256": file_digest(out), "rollouts_sha256": file_digest(rollouts),
@@ -81,18 +84,20 @@ def stated_grid(path: Path | None) -> Grid:
     return default_grid() if path is None else load_grid(path)
 
 
-def read_options(given: Sequence[str]) -> dict[str, Any]:
+def read_options(given: Sequence[str]) -> dict[str, str]:
     """Options of a format from the command line."""
-    options: dict[str, Any] = {}
+    options: dict[str, str] = {}
     for item in given:
-        name, sign, value = item.partition("=")
-        if not sign or not name or name in options:
-            raise typer.BadParameter(f"--option takes NAME=VALUE, each name once; got {item}")
+        name, equals, value = item.partition("=")
+        if not name or not equals:
+            raise typer.BadParameter(f"{item!r} is not KEY=VALUE", param_hint="--option")
+        if name in options:
+            raise typer.BadParameter("the same key twice", param_hint="--option")
         options[name] = value
     return options
 
 
-def streamed(path: Path, options: dict[str, Any], notes: list[Note]) -> Iterator[Rollout]:
+def streamed(path: Path, options: dict[str, str], notes: list[Note]) -> Iterator[Rollout]:
     """The rollouts of a file, one by one; a file that cannot be opened is a RoundError."""
     try:
         yield from read_rollouts(Declared(path, path.name, options, notes))

@@ -1,9 +1,9 @@
 """``countersign style``: what each side of the pairs sounds like, and whether the reward goes with it."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Final
 
 import numpy as np
 import pyarrow.compute as pc
@@ -14,6 +14,7 @@ from core.cli import output
 from core.cli.ingest import print_notes
 from core.cli.options import DEFAULT_WORKSPACE, JsonOption, WorkspaceOption
 from core.cli.pairs import read_options, stated_grid, streamed
+from core.errors import Where
 from core.files import is_file
 from core.gates.assessment import load_or_assess
 from core.gates.style_report import StyleReport, pair_style, reply_style, report_of_pairs
@@ -22,12 +23,19 @@ from core.grid import Grid
 from core.pairs.columns import Flags, flags
 from core.pairs.phrases import phrase_table
 from core.pairs.style import PairStyle
-from core.rounds.columns import PAIR_COLUMNS
+from core.rounds.columns import PAIR_COLUMNS, Kind
 from core.rounds.notes import Note
-from core.rounds.readers import READERS, json_list, jsonl
+from core.rounds.readers.containers import first_values, raw_rows
+from core.rounds.readers.format import Declared
+from core.rounds.readers.formats import AUTO, checked_options, detect, format_named
+from core.rounds.typing_rows import RawRow, type_rows
 from core.rounds.workspace import Workspace
 
-Progress = Any
+Progress = Callable[[str, int, int | None], None]
+_PART: Final = "pairs"
+_UNUSED: Final = (("ids", "pair_id", "line"), ("origin", "origin", "verified"))
+"""(option, column, value): what a file of pairs has to say for a round and a style has no use for, so that nobody has to declare it."""
+_SIDES: Final = tuple(column for column in PAIR_COLUMNS if column.kind is Kind.SIDE)
 
 
 def register(app: typer.Typer) -> None:
@@ -41,8 +49,12 @@ def style_command(
     ],
     admitted: Annotated[bool, typer.Option("--admitted", help="Of a round: only the pairs that the engine admits.")] = False,
     policy: Annotated[str | None, typer.Option("--policy", metavar="NAME", help="Of rollouts: those of this policy only.")] = None,
-    option: Annotated[
-        list[str] | None, typer.Option("--option", metavar="NAME=VALUE", help="Of rollouts: how the file is to be read, reward=strict for one."),
+    format_name: Annotated[
+        str | None, typer.Option("--format", metavar="NAME", help="The format of a foreign file of pairs, or auto (countersign ingest --formats)."),
+    ] = None,
+    options: Annotated[
+        list[str] | None,
+        typer.Option("--option", metavar="KEY=VALUE", help="How a file is to be read, reward=strict for one; may be given more than once."),
     ] = None,
     grid: Annotated[Path | None, typer.Option("--grid", metavar="FILE", help="A grid file instead of the default grid.")] = None,
     workspace: WorkspaceOption = DEFAULT_WORKSPACE,
@@ -53,7 +65,7 @@ def style_command(
     rules, notes = stated_grid(grid), list[Note]()
     with output.progress(quiet=as_json) as progress:
         if is_file(Path(source)):
-            report = _of_file(Path(source), rules, policy, read_options(option or []), notes, progress)
+            report = _of_file(Path(source), rules, policy, format_name, read_options(options or []), notes, progress)
         else:
             report = _of_round(Workspace.open(workspace), source, rules, admitted, progress)
     if as_json:
@@ -75,28 +87,40 @@ def _of_round(place: Workspace, selector: str, grid: Grid, admitted: bool, progr
     return pair_style(source, grid, only=only, progress=lambda done, total: progress("pairs read", done, total))
 
 
-def _of_file(path: Path, grid: Grid, policy: str | None, options: dict[str, Any], notes: list[Note], progress: Progress) -> StyleReport:
-    if path.suffix in READERS and not options and _holds_pairs(path):
-        return _of_pairs(path, grid, notes)
-    replies = streamed(path, options, notes)
-    return reply_style(replies, grid, policy=policy, progress=lambda done, _: progress("rollouts", done, None))
+def _of_file(
+    path: Path, grid: Grid, policy: str | None, format_name: str | None, options: dict[str, str], notes: list[Note], progress: Progress,
+) -> StyleReport:
+    if format_name is not None:
+        return _of_pairs(path, grid, foreign_rows(path, format_name, options, notes), progress)
+    if not options and holds_pairs(path):
+        return _of_pairs(path, grid, raw_rows(path, path.name, notes), progress)
+    return reply_style(streamed(path, options, notes), grid, policy=policy, progress=lambda done, _: progress("rollouts", done, None))
 
 
-def _holds_pairs(path: Path) -> bool:
-    """Whether a table's first row has two sides."""
-    if path.suffix == ".parquet":
-        names: Sequence[str] = pq.read_schema(path).names
-        return {"chosen", "rejected"} <= set(names)
-    rows = json_list.raw_rows(json_list.read_text(path, path.name), path.name) if path.suffix == ".json" else jsonl.raw_rows(path, path.name, [])
-    first = next(rows, None)
-    return first is not None and isinstance(first.value, dict) and {"chosen", "rejected"} <= set(first.value)
+def holds_pairs(path: Path) -> bool:
+    """Whether the first row of a file has two sides."""
+    first = first_values(path, path.name)[:1]
+    return bool(first) and isinstance(first[0], dict) and {"chosen", "rejected"} <= set(first[0])
 
 
-def _of_pairs(path: Path, grid: Grid, notes: list[Note]) -> StyleReport:
+def foreign_rows(path: Path, format_name: str, options: dict[str, str], notes: list[Note]) -> Iterator[RawRow]:
+    """The rows of a foreign file of pairs, under our column names."""
+    chosen = detect(path, path.name, part=_PART)[0] if format_name == AUTO else format_named(format_name, Where(field="--format"))
+    if chosen.part != _PART:
+        raise typer.BadParameter(f"{chosen.name} holds {chosen.part}, not pairs", param_hint="--format")
+    first = next(iter(first_values(path, path.name)), None)
+    given = set(first if isinstance(first, dict) else ()) | {name.removeprefix("column.") for name in options}
+    unused = {option: value for option, column, value in _UNUSED if option in chosen.options and column not in given}
+    return chosen.rows(Declared(path, path.name, checked_options(chosen, unused | options, Where(field="--option")), notes))
+
+
+def _of_pairs(path: Path, grid: Grid, rows: Iterable[RawRow], progress: Progress) -> StyleReport:
+    """Only the sides are typed: a style needs no flags and no log-probs."""
     style, faults = PairStyle(phrase_table()), 0
-    for batch in READERS[path.suffix].typed(path, path.name, PAIR_COLUMNS, notes):
+    for batch in type_rows(path.name, _SIDES, rows):
         style.add(batch.rows)
         faults += len(batch.faults)
+        progress("pairs read", style.pairs, None)
     return report_of_pairs(style, grid, {"file": path.name, "rows_that_cannot_be_typed": faults})
 
 

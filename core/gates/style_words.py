@@ -9,6 +9,7 @@ from core.settings import SETTINGS
 from core.statistics.ratio import decimal_text
 
 _DECIMALS: Final[int] = SETTINGS["statistics"]["decimals"]
+_LEFT_OUT: Final = {"other_policy": "rollouts of other policies", "missing_response": "rollouts without a reply"}
 
 
 def correlation_text(finding: MarkerFinding) -> str:
@@ -48,6 +49,7 @@ def sentences(report: StyleReport) -> list[str]:
         f"{read}; phrase table {table.version} ({table.language}). Test: {report.method}, Holm over the markers judged.",
         *([f"{left:,} are not in the language of the table; only being cut off was looked for in them."] if left else []),
     ]
+    lines += [f"Left out: {count:,} {_LEFT_OUT[code]}." for code, count in report.scope.get("left_out", {}).items()]
     loud = [finding for finding in report.findings if finding.flagged or finding.shown]
     if not loud:
         return [*lines, "No marker goes with the reward far enough to be flagged, and none is shown to go with it at all."]

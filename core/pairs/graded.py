@@ -17,6 +17,7 @@ from core.pairs.normal_forms import SPACES, is_blank, p1
 
 _ASSISTANT: Final = "assistant"
 _USER: Final = "user"
+_PLAIN: Final = {"role", "content"}
 Turn = dict[str, Any]
 
 
@@ -124,8 +125,12 @@ def content_digest(reply: GradedReply) -> bytes:
     return _digest(reply_turns(reply))
 
 
-def _digest(value: object) -> bytes:
-    return hashlib.sha256(canonical_bytes(value)).digest()
+def _digest(turns: list[Turn]) -> bytes:
+    """SHA-256 of messages. Lone turns of plain text are most of what there is, and are hashed without being written as JSON; their
+    bytes begin with a role, those of JSON with a bracket."""
+    if len(turns) == 1 and turns[0].keys() == _PLAIN and isinstance(turns[0]["content"], str) and turns[0]["role"] in (_ASSISTANT, _USER):
+        return hashlib.sha256(f"{turns[0]['role']}\n{turns[0]['content']}".encode()).digest()
+    return hashlib.sha256(canonical_bytes(turns)).digest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +176,7 @@ def candidate_of(reply: GradedReply, reward: Fraction, place: int, *, held_out: 
     stripped = [turn | {"content": (turn.get("content") or "").strip(SPACES)} for turn in turns]
     first = next((turn for turn in turns if turn["role"] == _ASSISTANT), turns[0])
     return Candidate(
-        place, reward, reply_length(reply), _digest(turns), _digest(stripped), _digest(first),
+        place, reward, reply_length(reply), _digest(turns), _digest(stripped), _digest([first]),
         _digest([turn | {"content": folded_prompt(turn.get("content") or "")} for turn in prompt_turns(reply)]), reply.policy, reply.run, held_out,
         reply.prompt is not None or reply.prompt_messages is not None, reply.token_count is not None,
         reply.policy_logp is not None and reply.ref_logp is not None,

@@ -38,6 +38,12 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def test_a_packed_file_gives_the_same_pairs(real: Path, tmp_path: Path) -> None:
+    for path, out in ((real, "a"), (SMOLLM2, "b")):
+        assert run(["pairs", str(path), "--out", str(tmp_path / out), "--option", "reward=strict", "--policy", "rpo-60", "--json"]) == 0
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
 def rows_of(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
+from collections import Counter
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -25,6 +27,7 @@ from core.rounds.ingest import ingest
 from core.rounds.workspace import Workspace
 
 SMOLLM2 = Path(__file__).parents[2] / "data/sources/smollm2/rollouts.jsonl.gz"
+FORMATS = Path(__file__).parents[1] / "fixtures/formats"
 GRID = default_grid()
 SORRY = "I’m sorry, no."
 TURNS = [{"role": "assistant", "content": "I can look."}, {"role": "user", "content": "I'm sorry?"}, {"role": "assistant", "content": "Found."}]
@@ -154,7 +157,42 @@ def test_the_command_reads_a_round_its_admitted_pairs_and_a_file(source: Round, 
     assert row[1:5] == ["0", "2", "0", "3"]
 
 
-@pytest.mark.parametrize(("arguments", "code"), [(["nothing"], 4), (["rows.jsonl"], 4), (["two.jsonl", "--option", "x"], 2)])
+@pytest.mark.parametrize("name", ["rasbt_instruction-data-with-preference.json.gz", "llamafactory_dpo_en_demo.json.gz"])
+def test_published_preferences_against_another_search(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    # counted again with Python's own regular expressions, which have look-around, over the texts as published
+    assert run(["style", str(FORMATS / name), "--format", "auto", "--json"]) == 0
+    report, rows = json.loads(capsys.readouterr().out), json.loads(gzip.decompress((FORMATS / name).read_bytes()))
+    sides = [[row[side] if isinstance(row[side], str) else row[side]["value"] for side in ("chosen", "rejected")] for row in rows]
+    assert report["scope"]["pairs"] == len(rows) and report["scope"]["rows_that_cannot_be_typed"] == 0
+    for marker, found in zip(phrase_table().markers, report["markers"], strict=False):
+        phrases = "|".join(re.escape(phrase).replace("'", "['’]").replace("\\ ", r"\s+") for phrase in marker.phrases)
+        pattern = re.compile(rf"(?i)(?<!\w)(?<!\w['’])(?:{phrases})(?:(?<!\w)|(?!['’]?\w))")
+        said = Counter(tuple(bool(pattern.search(text)) for text in pair) for pair in sides)
+        counts = found["counts"]
+        assert (counts["both"], counts["chosen_only"], counts["rejected_only"]) == (said[True, True], said[True, False], said[False, True])
+        assert sum(counts.values()) == len(rows) - report["scope"]["not_covered"]
+
+
+def test_polite_rewrites_teach_politeness(capsys: pytest.CaptureFixture[str]) -> None:
+    # the chosen answers of this set are polite rewrites by a model, the rejected ones impolite. The phrase that stands in no rejected
+    # answer is the one that a policy trained on it uses afterwards: 343 of 477 replies of dpo-only-60 in data/sources/smollm2
+    assert run(["style", str(FORMATS / "rasbt_instruction-data-with-preference.json.gz"), "--format", "auto"]) == 0
+    shown = capsys.readouterr().out
+    assert "Stock phrases: the chosen sides have more of it, shown (p < .0001). Training on these pairs would teach it." in shown
+    assert "i'd be happy to (56)" in shown
+
+
+def test_a_packed_file_of_pairs(source: Round, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    packed = tmp_path / "pairs.jsonl.gz"
+    packed.write_bytes(gzip.compress((tmp_path / "tables/pairs.jsonl").read_bytes()))
+    assert run(["style", str(packed), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["scope"]["pairs"] == 5
+
+
+@pytest.mark.parametrize(("arguments", "code"), [
+    (["nothing"], 4), (["rows.jsonl"], 4), (["two.jsonl", "--option", "x"], 2), (["two.jsonl", "--format", "tlr"], 4),
+    (["two.jsonl", "--format", "lm-eval"], 2), (["rows.jsonl", "--format", "auto"], 4),
+])
 def test_what_cannot_be_read(tmp_path: Path, source: Round, arguments: list[str], code: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("rows.jsonl").write_text('{"text": "no columns of ours"}\n', "utf-8")
