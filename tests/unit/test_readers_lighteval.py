@@ -5,9 +5,22 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from support_eval_logs import details, details_row, fault, jsonl, read, verdicts
+from support_eval_logs import LOGS, details, details_row, fault, jsonl, read, verdicts
 
 from core.rounds.readers.lighteval import FORMAT, recognise
+
+
+def test_details_in_lightevals_own_layout() -> None:
+    """tests/fixtures/eval_logs/SOURCES.md: 18, 17 and nothing where 18 is right."""
+    path = LOGS / "details_demo.parquet"
+    for metric in ("extractive_match", "em"):
+        rows, _ = read(FORMAT, path, metric=metric, id="doc.specific.key")
+        assert [(row["id"], row["passed"], row["response"]) for row in rows] == [
+            ("item-0", True, "18"), ("item-1", False, "17"), ("item-2", False, ""),
+        ]
+    assert [name for name, _ in verdicts(FORMAT, path, metric="em")] == ["0", "1", "2"]
+    assert fault(FORMAT, path) == ("missing_option", "line 1, field metric")
+    assert recognise([], path)
 
 
 def test_rows_become_outcomes(tmp_path: Path) -> None:
