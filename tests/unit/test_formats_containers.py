@@ -21,6 +21,7 @@ from core.rounds.ingest import ingest
 from core.rounds.notes import Note
 from core.rounds.readers import columnar, packed
 from core.rounds.readers.containers import SUFFIXES, raw_rows
+from core.rounds.readers.expansion import expanded_bytes
 from core.rounds.readers.packed import name_parts, unpacked_limit
 
 ROW = {"prompt": "Say hi.", "chosen": "Hi.", "rejected": "No."}
@@ -192,6 +193,60 @@ def test_a_parquet_footer_that_promises_too_much_is_refused(tmp_path: Path, monk
     with pytest.raises(RoundError) as caught:
         values(path)
     assert caught.value.code == "unpacks_to_too_much"
+
+
+def repeating(place: Path, name: str, value: str, rows: int, items: int | None = None) -> Path:
+    """A table in which every row, or every item of every row, is the same long text, said once."""
+    texts_of = pa.DictionaryArray.from_arrays(pa.array([0] * rows * (items or 1), pa.int32()), pa.array([value]))
+    array = texts_of if items is None else pa.ListArray.from_arrays(pa.array(range(0, rows * items + 1, items), pa.int32()), texts_of)
+    table = pa.table({"prompt": array})
+    place.mkdir(parents=True, exist_ok=True)
+    if name.endswith(".parquet"):
+        pq.write_table(table, place / name, compression="zstd", store_schema=False, dictionary_pagesize_limit=2**30)
+    else:
+        with pa.ipc.new_file(str(place / name), table.schema) as writer:
+            writer.write_table(table)
+    return place / name
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+@pytest.mark.parametrize("items", [None, 4])
+def test_a_text_that_every_row_names_does_not_fill_the_memory(tmp_path: Path, name: str, items: int | None) -> None:
+    """300 rows of 800,000 bytes (or of four such): the batches are cut so that none is more than 64 MiB when taken apart."""
+    path = repeating(tmp_path, name, "x" * 800_000, 300, items)
+    assert path.stat().st_size < 820_000
+    with columnar.opened_table(path, name) as table:
+        sizes = [batch.num_rows for batch in table.batches]
+    most = 64 * 2**20 // (800_000 * (items or 1))
+    assert sum(sizes) == 300 and max(sizes) <= most
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+def test_a_row_that_no_batch_can_hold_is_refused(tmp_path: Path, name: str) -> None:
+    """One row that names a text of 1,000,000 bytes 300 times: 300 MB, more than one row may be (settings, packed.row_bytes)."""
+    with pytest.raises(RoundError) as caught:
+        values(repeating(tmp_path, name, "x" * 1_000_000, 2, 300))
+    assert (caught.value.code, caught.value.got) == ("too_large", "more")
+
+
+def test_text_views_are_measured_and_lists_that_share_items_refused(tmp_path: Path) -> None:
+    views = pa.array(["a long text that is not kept inside the view", None, "b"], pa.string_view())
+    assert expanded_bytes(views) == 45
+    assert expanded_bytes(views.slice(2)) == 1
+    shared = pa.array([["a"], ["b", "c"]], pa.list_view(pa.string()))
+    error = refused(tmp_path, "a.arrow", pa.table({"prompt": shared}), "trl")
+    assert (error.code, error.where and error.where.field) == ("unkeepable_column", "prompt")
+
+
+@pytest.mark.parametrize(("array", "size"), [
+    (pa.array(["ab", "é", None]), 4), (pa.array([1, 2, 3], pa.int64()), 24),
+    (pa.array(["ab", "ab", None, "c"]).dictionary_encode(), 5),
+    (pa.array([{"a": "xy", "b": 1}, {"a": None, "b": 2}]), 2 + 16),
+    (pa.array([["ab", "c"], [], ["ab"]], pa.list_(pa.string())), 3 * 4 + 5),
+])
+def test_expanded_sizes(array: pa.Array, size: int) -> None:
+    """Bytes of the values with every repetition counted: texts by their bytes, numbers by their width, four bytes a list."""
+    assert expanded_bytes(array) == size
 
 
 # Arrow

@@ -19,6 +19,7 @@ from core.rounds.arrow_json import json_value, refuse_unkeepable
 from core.rounds.columns import CellFault, Column, TypedBatch
 from core.rounds.folder import bounded_rows
 from core.rounds.notes import Note
+from core.rounds.readers.expansion import fitting, longest_value, refuse_shared_layouts, row_too_large
 from core.rounds.readers.packed import name_parts, seekable, too_much, unpacked_limit
 from core.rounds.typing_arrow import NARROW_FLOATS, is_list, type_batches
 from core.rounds.typing_rows import RawRow
@@ -30,6 +31,7 @@ SUFFIXES: Final = (_PARQUET, *ARROW_SUFFIXES)
 _FILE_MAGIC: Final = b"ARROW1"
 _ROWS: Final[int] = SETTINGS["storage"]["batch_rows"]
 _BYTES: Final[int] = SETTINGS["storage"]["batch_bytes"]
+_LIMITS: Final = SETTINGS["packed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,15 +123,37 @@ def _parquet(stack: ExitStack, source: Path | IO[bytes], path: Path, file: str) 
         return _broken("not_parquet", "Parquet", file)
 
     try:
-        table = stack.enter_context(pq.ParquetFile(source, pre_buffer=False))
+        schema = stack.enter_context(pq.ParquetFile(source, pre_buffer=False)).schema
+        # texts inside lists and structs stay dictionaries: how often a row names one of them is known only then
+        table = stack.enter_context(pq.ParquetFile(source, pre_buffer=False, read_dictionary=_text_paths(schema, nested=True)))
+        flat = _text_paths(schema, nested=False)
+        probe = stack.enter_context(pq.ParquetFile(source, pre_buffer=False, read_dictionary=flat))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as problem:
         raise broken() from problem
     metadata = table.metadata
     limit = unpacked_limit(path.stat().st_size)
     if sum(metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups)) > limit:
         raise too_much(file, limit)
-    batches = table.iter_batches(batch_size=bounded_rows(metadata, _ROWS))
-    return Batches(table.schema_arrow, _guarded(batches, broken), int(metadata.num_rows))
+    batches = fitting(_guarded(_row_groups(table, probe, flat, file), broken), file)
+    return Batches(table.schema_arrow, batches, int(metadata.num_rows))
+
+
+def _row_groups(table: pq.ParquetFile, probe: pq.ParquetFile, flat: list[str], file: str) -> Iterator[pa.RecordBatch]:
+    """The batches of each row group. One value of a dictionary may stand in every row, so a batch has as few rows as the longest of
+    them allow; ``probe`` reads the texts ``flat`` as dictionaries, which tells how long they are."""
+    rows = bounded_rows(table.metadata, _ROWS)
+    for group in range(table.metadata.num_row_groups):
+        first = next(probe.iter_batches(batch_size=1, row_groups=[group], columns=flat), None) if flat else None
+        longest = 0 if first is None else sum(map(longest_value, first.columns))
+        if longest > _LIMITS["row_bytes"]:
+            raise row_too_large(file)
+        yield from table.iter_batches(batch_size=max(1, min(rows, _LIMITS["batch_bytes"] // max(1, longest))), row_groups=[group])
+
+
+def _text_paths(schema: pq.ParquetSchema, *, nested: bool) -> list[str]:
+    """The paths of the columns of bytes, those inside lists and structs or the others."""
+    columns = [schema.column(number) for number in range(len(schema))]
+    return [column.path for column in columns if column.physical_type == "BYTE_ARRAY" and (column.path != column.name) == nested]
 
 
 def _arrow(stack: ExitStack, source: Path | IO[bytes], file: str) -> Batches:
@@ -147,7 +171,8 @@ def _arrow(stack: ExitStack, source: Path | IO[bytes], file: str) -> Batches:
             table = batches = stack.enter_context(pa.ipc.open_stream(handle))
     except (pa.ArrowException, OSError) as problem:
         raise broken() from problem
-    return Batches(table.schema, _slices(_guarded(iter(batches), broken), broken), None)
+    refuse_shared_layouts(table.schema, file)
+    return Batches(table.schema, fitting(_slices(_guarded(iter(batches), broken), broken), file), None)
 
 
 def _guarded(batches: Iterator[pa.RecordBatch], broken: Any) -> Iterator[pa.RecordBatch]:
