@@ -30,7 +30,10 @@ from core.version import ENGINE_VERSION
 REPORT_FILE: Final = "contamination.json"
 FINDINGS_FILE: Final = "findings.parquet"
 _SETTINGS: Final = SETTINGS["contamination"]
-_NGRAM, _SHARE, _MOST = "contamination_ngram_words", "contamination_coverage", "max_contaminated_items"
+KEYS: Final = ("contamination_ngram_words", "contamination_coverage", "max_contaminated_items")
+"""The keys of the grid that the report is made under."""
+_NGRAM, _SHARE, _MOST = KEYS
+_OWN: Final = "the round's locked holdout"
 
 Progress = Callable[[int, int], None]
 
@@ -49,7 +52,7 @@ class Against:
         """The round's own holdout. Raises RoundError ``part_not_supplied`` where it has none."""
         source.holdout_bytes()
         digest, lock = str(source.holdout_digest), source.manifest.holdout_lock
-        return cls("the round's locked holdout", digest, source.holdout_items(), None if lock is None else lock.sha256 == digest)
+        return cls(_OWN, digest, source.holdout_items(), None if lock is None else lock.sha256 == digest)
 
 
 @dataclass(frozen=True)
@@ -79,15 +82,33 @@ def contamination_of(
     GridError ``grid_key_off`` for a grid of an earlier schema.
     """
     _check_pairs(source)
-    held = Against.holdout_of(source) if against is None else against
-    asked = {"grid": grid.digest, "code": code_digest(), "against": held.sha256, "name": held.name, "left_out": sorted(set(left_out))}
-    final = workspace.root / "leakage" / source.digest / f"contamination-{canonical_digest(asked)}"
-    if not (final / REPORT_FILE).is_file():
+    held, asked = Against.holdout_of(source) if against is None else against, sorted(set(left_out))
+    folder = _folder(workspace, source, grid, held.name, held.sha256, asked)
+    if not (folder / REPORT_FILE).is_file():
         with workspace.temporary("leakage-") as scratch:
-            document = check_round(source, grid, held, scratch, left_out=asked["left_out"], progress=progress)
+            document = check_round(source, grid, held, scratch, left_out=asked, progress=progress)
             (scratch / REPORT_FILE).write_bytes(canonical_bytes(document))
-            workspace.publish(scratch, final)
-    return ContaminationReport(parse_canonical((final / REPORT_FILE).read_bytes(), where=Where(REPORT_FILE)), final)
+            workspace.publish(scratch, folder)
+    return _stored(folder)
+
+
+def stored_contamination(workspace: Workspace, source: Round, grid: Grid) -> ContaminationReport | None:
+    """The report of a round against its own holdout where it is stored already, else None; computes nothing. Raises RoundError
+    where the round has no pairs or no holdout."""
+    _check_pairs(source)
+    source.holdout_bytes()
+    folder = _folder(workspace, source, grid, _OWN, str(source.holdout_digest), ())
+    return _stored(folder) if (folder / REPORT_FILE).is_file() else None
+
+
+def _folder(workspace: Workspace, source: Round, grid: Grid, name: str, sha256: str, left_out: Sequence[str]) -> Path:
+    """Where the answer to one question belongs."""
+    asked = {"grid": grid.digest, "code": code_digest(), "against": sha256, "name": name, "left_out": list(left_out)}
+    return workspace.root / "leakage" / source.digest / f"contamination-{canonical_digest(asked)}"
+
+
+def _stored(folder: Path) -> ContaminationReport:
+    return ContaminationReport(parse_canonical((folder / REPORT_FILE).read_bytes(), where=Where(REPORT_FILE)), folder)
 
 
 def _check_pairs(source: Round) -> None:
