@@ -176,6 +176,12 @@ def test_a_row_twice_is_refused_and_where_is_what_helps(tmp_path: Path) -> None:
     assert read("mapped-outcomes", path, where="n=1", **mapping)[0][0]["passed"] is True
 
 
+def test_a_run_that_is_a_list_is_left_to_be_typed(tmp_path: Path) -> None:
+    path = jsonl(tmp_path, [{"id": "a", "run": [1], "p": True}, {"id": "a", "run": {"n": 1}, "p": True}], "rows.jsonl")
+    rows, _ = read("mapped-outcomes", path, arm="baseline", column__id="id", column__run="run", column__passed="p")
+    assert [row["run"] for row in rows] == [[1], {"n": 1}]
+
+
 def test_cells_of_csv_are_texts_that_a_rule_speaks_of(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("id,ok\n007,1\n7,0\n", "utf-8")

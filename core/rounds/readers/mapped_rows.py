@@ -100,7 +100,8 @@ class _Mapping:
         self._read += 1
         self._left_out |= row.keys() - self._used
         cells = self._constants | {name: self._cell(name, row) for name in self._places}
-        key = tuple(cells.get(name) for name in self._target.once)
+        # a value that is a list or an object is no legal one, and is refused when it is typed
+        key = tuple(repr(value) if isinstance(value := cells.get(name), (list, dict)) else value for name in self._target.once)
         if key in self._seen:
             told = ", ".join(described(value) for value in key if value is not None)
             expected = "each row once; where=PLACE=TEXT reads a part of a file"
