@@ -15,6 +15,7 @@ st.logo(str(components.STATIC / "logo.svg"), size="large", icon_image=str(compon
 page = st.navigation(navigation.build(), expanded=True)
 st.set_page_config(page_title=f"{page.title} · Countersign")
 st.html(components.STATIC / "frame.css")
+st.html(components.STATIC / "sheet.css")
 with st.sidebar:
     session.identity_picker()
 try:

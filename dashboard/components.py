@@ -23,7 +23,8 @@ from dashboard.blocks import Block, Span
 
 STATIC: Final = Path(__file__).with_name("static")
 _SHEET: Final = st.components.v2.component(
-    "countersign_sheet", js=(STATIC / "sheet.js").read_text("utf-8"), css=(STATIC / "sheet.css").read_text("utf-8"), isolate_styles=False,
+    # each sheet brings its script along; the style sheet comes once, with the page (app.py)
+    "countersign_sheet", js=(STATIC / "sheet.js").read_text("utf-8"), isolate_styles=False,
 )
 
 _LABEL: Final = re.compile(r"[A-Za-z0-9 ,.%·*\n\u2212]+")
