@@ -115,3 +115,6 @@ FINDINGS: Final = _schema(
 )
 """Contamination: the strongest hit of each field of a pair (``prompt``, ``chosen``, ``rejected``, or the place of a task id). ``rule`` is the
 first of ``rules``; ``item`` counts from 0; the counts are words, ``locked_texts`` how many locked texts the field hits."""
+
+CLUSTERS: Final = _schema({"ordinal": _INT, "pair_id": _TEXT, "cluster": _INT}, {})
+"""Near-duplicates: the texts that are in a cluster of two or more. ``cluster`` counts from 0, the largest first."""

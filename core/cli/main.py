@@ -34,6 +34,7 @@ from core.cli import (
     sample,
     serve,
     sign,
+    similar,
     style,
     verify,
 )
@@ -44,8 +45,8 @@ from core.text import shortened
 from core.version import ENGINE_VERSION
 
 _GROUPS: Final = (
-    ingest, pairs, style, round_commands, decide, judges, holdout, behaviours, contamination, exposure, keys, grid, sample, sign, verify, ledger,
-    export, demo, serve,
+    ingest, pairs, style, round_commands, decide, judges, holdout, behaviours, contamination, similar, exposure, keys, grid, sample, sign, verify,
+    ledger, export, demo, serve,
 )
 """Modules with ``register(app)``, in the order in which ``--help`` lists their commands."""
 _JSON: Final = "--json"

@@ -97,6 +97,18 @@ class GramNumbers:
         return names
 
 
+def named_runs(stream: Stream, size: int, n: int) -> tuple[Ints, int]:
+    """The number of the run of n words that begins at each position of a stream with ``size`` different words, and how many there are."""
+    names = stream.ids.copy()
+    for step in _steps(n):
+        keys, places = _pairs(names, step, size)
+        table, at = np.unique(keys, return_inverse=True)
+        names = np.full(len(names), NONE, dtype=np.int64)
+        names[places] = at
+        size = len(table)
+    return names, size
+
+
 def _steps(n: int) -> list[int]:
     """How far apart the two halves of each doubling begin; the last one may overlap."""
     steps, width = [], 1
