@@ -9,6 +9,7 @@
 7.  ``signing.statement``    what is signed: an in-toto statement in RFC 8785 bytes, in a DSSE envelope
 8.  ``signing.ledger``       the envelope appended to a hash-linked ledger; one decision a person, closed is closed
 9.  ``signing.verify``       anybody, offline: signature, rules, digests, then the decision computed again
+10. ``export.dataset``       the approved pairs as a dataset that a trainer loads, with a card that says who approved them
 
 Numbers that steer a decision live in ``grid`` and nowhere else (``literals`` watches); constants that steer none in
 ``settings.json``. ``errors`` says who must act. Nothing here imports streamlit: clock, seed and signer are arguments.

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from core.canonical import file_digest
-from core.errors import ExportError
+from core.errors import ExportError, Where
 from core.export.beside import LINES_FILE, PARQUET_FILE, DataFile, Facts, Wanted
 from core.export.card import card
 from core.export.columns import NULL, Observed
@@ -75,7 +75,7 @@ def export_dataset(provenance: Provenance, wanted: Wanted, folder: Path, progres
     """Write the dataset to ``folder``, which must not exist; its parent must.
 
     Raises ExportError: ``name_taken``, ``no_pairs``, ``pair_does_not_fit`` (naming the first pair that the shape cannot say),
-    ``column_not_possible``; DigestMismatch where the round is not what was signed."""
+    ``column_not_possible``, ``cannot_write``; DigestMismatch where the round is not what was signed, or changed meanwhile."""
     _check_wanted(wanted)
     ranks = admitted_ranks(provenance.admitted)
     with _appearing(folder) as place:
@@ -85,6 +85,7 @@ def export_dataset(provenance: Provenance, wanted: Wanted, folder: Path, progres
         facts = Facts(provenance, wanted, observed, files, cut)
         _write_beside(place, facts)
         written = _sums(place)
+        provenance.source.verify_files()  # what was read is still what was verified
     return Dataset(folder, facts, written)
 
 
@@ -108,15 +109,20 @@ def _appearing(folder: Path) -> Iterator[Path]:
                           remedy="choose another one: nothing is overwritten")
     if not folder.parent.is_dir():
         raise ExportError("no_parent", expected="a folder in one that exists", got=str(folder), remedy=f"make {folder.parent} first")
-    place = Path(tempfile.mkdtemp(prefix=".export-", dir=folder.parent))
+    place: Path | None = None
     try:
+        place = Path(tempfile.mkdtemp(prefix=".export-", dir=folder.parent))
         yield place
         place.chmod(_STORAGE["directory_mode"])
         _flush(place)
         place.rename(folder)
         sync_folder(folder.parent)
+    except OSError as problem:
+        raise ExportError("cannot_write", expected="a place with room that can be written", got=problem.strerror or str(problem),
+                          remedy="choose another place, or make room", where=Where(str(folder))) from problem
     finally:
-        shutil.rmtree(place, ignore_errors=True)
+        if place is not None:
+            shutil.rmtree(place, ignore_errors=True)
 
 
 def _flush(place: Path) -> None:

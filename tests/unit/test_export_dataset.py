@@ -210,9 +210,36 @@ def test_a_broken_off_export_leaves_nothing(made: tuple[Desk, Round], tmp_path: 
 
     provenance = signed_provenance(made[0].workspace, made[1], LATER)
     monkeypatch.setattr(dataset_module, step, broken)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(ExportError) as caught:
         export_dataset(provenance, wanted(parquet=True), tmp_path / "d")
+    assert (caught.value.code, caught.value.got) == ("cannot_write", "disk full")
     assert not any(tmp_path.iterdir())
+
+
+def test_a_round_that_changes_while_it_is_written_is_no_dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk, source = approved_round(tmp_path, CHAT)
+    provenance = signed_provenance(desk.workspace, source, LATER)  # verified here
+    card_as_it_is = dataset_module.card
+
+    def changed_meanwhile(facts: Any) -> str:
+        spoil(source.path / "text.parquet")
+        return card_as_it_is(facts)
+
+    monkeypatch.setattr(dataset_module, "card", changed_meanwhile)
+    with pytest.raises(DigestMismatch):
+        export_dataset(provenance, wanted(), tmp_path / "d")
+    assert not (tmp_path / "d").exists()
+
+
+def test_a_place_that_cannot_be_written(made: tuple[Desk, Round], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: Any, **__: Any) -> str:
+        raise PermissionError(13, "Permission denied")
+
+    provenance = signed_provenance(made[0].workspace, made[1], LATER)
+    monkeypatch.setattr(dataset_module.tempfile, "mkdtemp", refused)
+    with pytest.raises(ExportError) as caught:
+        export_dataset(provenance, wanted(), tmp_path / "d")
+    assert (caught.value.code, caught.value.got) == ("cannot_write", "Permission denied")
 
 
 def test_pairs_that_a_shape_cannot_say_refuse_the_whole_export(made: tuple[Desk, Round], tmp_path: Path) -> None:
