@@ -14,7 +14,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from trl import DPOConfig, DPOTrainer
 
 TEMPLATE = (
-    "{% if tools %}<tools>{{ tools | tojson }}</tools>{% endif %}"
+    "{% if mode %}[{{ mode }}]{% endif %}{% if tools %}<tools>{{ tools | tojson }}</tools>{% endif %}"
     "{% for m in messages %}<{{ m.role }}>{{ m.content or '' }}"
     "{% for c in m.tool_calls or [] %}<call>{{ c.function.name }}({{ c.function.arguments if c.function.arguments is string "
     "else c.function.arguments | tojson }})</call>{% endfor %}<end>{% endfor %}"

@@ -8,14 +8,13 @@ from typing import Final
 
 from core.export.llamafactory import system_of
 from core.export.pairs import ExportPair, Message
-from core.export.shape import Row, Shape, no_tools, plain_text, sides, single
+from core.export.shape import Row, Shape, plain_text, sides, single
 from core.export.turns import Unfit
 
 _ROLES: Final = ("system", "user", "assistant")
 
 
 def _texts(pair: ExportPair) -> tuple[list[Message], Message, Message]:
-    no_tools(pair)
     prompt, chosen, rejected = sides(pair)
     answers = single(chosen, "chosen"), single(rejected, "rejected")
     for message in (*prompt, *answers):

@@ -101,6 +101,12 @@ class Observed:
             self._look(name, value, inside=False)
         self.rows += 1
 
+    def fill(self, standing: Mapping[str, Any]) -> None:
+        """Columns that get a value where a row has none hold that one too."""
+        for name, value in standing.items():
+            if name in self.kinds:
+                self.kinds[name] = joined(self.kinds[name], kind_of(value))
+
     def _look(self, place: str, value: Any, *, inside: bool) -> None:
         if isinstance(value, str):
             if self._times.get(place, True):

@@ -36,7 +36,7 @@ from core.export.pairs import ExportPair, admitted_pairs, admitted_ranks
 from core.export.preregistration import manifests
 from core.export.provenance import Provenance
 from core.export.recipe import recipe, recipe_text
-from core.export.shape import IDS, REFERENCE_LOGPS, SCORES, Row
+from core.export.shape import IDS, REFERENCE_LOGPS, SCORES, Row, row_of
 from core.export.tables import RankedLines, line_of, write_lines, write_parquet
 from core.export.turns import AS_REVIEWED, SPLITS, Unfit
 from core.files import sync_folder
@@ -146,7 +146,7 @@ def _write_rows(
             done += 1
             try:
                 split = SPLITS[wanted.turns](pair)
-                row = wanted.shape.row(split.pair) | _extra_columns(pair, wanted.extras)
+                row = row_of(wanted.shape, split.pair) | _extra_columns(pair, wanted.extras)
             except Unfit as reason:
                 unfit.append((pair.rank, pair.pair_id, str(reason)))
                 continue
@@ -159,7 +159,10 @@ def _write_rows(
             _refuse_pairs(unfit, len(ranks), wanted)
         if SCORES in wanted.extras and observed.kinds["score_chosen"] == observed.kinds["score_rejected"] == NULL:
             _refuse_column("pairs with scores", f"{SCORES}, which no pair of this round has")
-        write_lines(place / LINES_FILE, ranked, tuple(observed.ordered(wanted.shape.columns)) if observed.absent else None)
+        if observed.absent:
+            observed.fill(wanted.shape.fill)
+        columns = {name: wanted.shape.fill.get(name) for name in observed.ordered(wanted.shape.columns)}
+        write_lines(place / LINES_FILE, ranked, columns if observed.absent else None)
     finally:
         ranked.close()
     if wanted.parquet:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from core.export.pairs import ExportPair, Message
-from core.export.shape import Row, Shape, no_tools, plain_text, sides, single
+from core.export.pairs import TOOLS, ExportPair, Message
+from core.export.shape import Row, Shape, plain_text, sides, single
 from core.export.tool_calls import function_of, json_text
 from core.export.turns import Unfit
 
@@ -23,7 +23,6 @@ _ALPACA_COLUMNS: Final = {
 
 
 def _alpaca(pair: ExportPair) -> Row:
-    no_tools(pair)
     prompt, chosen, rejected = sides(pair)
     system, turns = system_of(prompt)
     texts = [plain_text(turn, "prompt") for turn in turns]
@@ -115,5 +114,5 @@ SHAPES: Final = (
     Shape("llamafactory-alpaca", "LLaMA-Factory", "alpaca ranking rows", _alpaca, tuple(_ALPACA_COLUMNS.values()),
           instead="llamafactory-sharegpt", beside=_alpaca_info, notes=("Point `dataset_dir` at this folder: dataset_info.json is in it.",)),
     Shape("llamafactory-sharegpt", "LLaMA-Factory", "sharegpt ranking rows", _sharegpt_row, ("conversations", "chosen", "rejected", "tools"),
-          instead="trl", beside=_sharegpt_info, notes=("Point `dataset_dir` at this folder: dataset_info.json is in it.",)),
+          instead="trl", beside=_sharegpt_info, renders=(TOOLS,), notes=("Point `dataset_dir` at this folder: dataset_info.json is in it.",)),
 )

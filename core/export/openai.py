@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from core.export.pairs import ExportPair, Message
+from core.export.pairs import TOOLS, ExportPair, Message
 from core.export.shape import Row, Shape, single
 from core.export.tool_calls import with_text_arguments
 from core.export.trl import wired
@@ -37,6 +37,6 @@ def _output(messages: list[Message], side: str) -> list[Message]:
 
 
 SHAPES: Final = (
-    Shape("openai", "OpenAI", "preference fine-tuning rows", _row, ("input", "preferred_output", "non_preferred_output"), extras=(),
+    Shape("openai", "OpenAI", "preference fine-tuning rows", _row, ("input", "preferred_output", "non_preferred_output"), extras=(), renders=(TOOLS,),
           notes=("Where an answer has several messages, `--turns divergence` makes one of it.",)),
 )

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from core.canonical import parse_canonical
@@ -16,21 +16,28 @@ Content = str | list[Message]
 """A text, or a list of messages."""
 
 _FIGURES: Final = ("ref_logp_chosen", "ref_logp_rejected", "chosen_score", "rejected_score")
-_TOOLS: Final = "tools"
+TOOLS, TEMPLATE = "tools", "chat_template_kwargs"
+"""Columns of a row that say how its messages are rendered; a round keeps them among its unknown columns."""
+RENDERED: Final = (TOOLS, TEMPLATE, "images", "videos", "audios")
+"""All of that kind that are looked for: a shape that has no room for one refuses the pair."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExportPair:
     """One admitted pair. ``rank`` counts from 0 in the signed order; ``chosen`` and ``rejected`` have one form, text or messages.
-    ``tools`` is what the row had under that name (a list of schemas, or their JSON text), or None."""
+    ``rendered`` holds those of RENDERED that the row had; ``tools`` is a list of schemas or their JSON text, or None."""
 
     rank: int
     pair_id: str
     prompt: Content
     chosen: Content
     rejected: Content
-    tools: Any = None
+    rendered: Mapping[str, Any] = field(default_factory=dict)
     figures: Mapping[str, float | None] | None = None
+
+    @property
+    def tools(self) -> Any:
+        return self.rendered.get(TOOLS)
 
     @property
     def has_messages(self) -> bool:
@@ -71,7 +78,8 @@ def admitted_pairs(source: Round, ranks: Mapping[str, int]) -> Iterator[ExportPa
 def _pair(rank: int, numbers: Mapping[str, Any], texts: Mapping[str, Any]) -> ExportPair:
     sides = {name: _content(texts[name], texts[f"{name}_messages"]) for name in ("prompt", "chosen", "rejected")}
     extra = {} if numbers["extra"] is None else json.loads(numbers["extra"])
-    return ExportPair(rank, numbers["pair_id"], **sides, tools=extra.get(_TOOLS), figures={name: numbers[name] for name in _FIGURES})
+    rendered = {name: extra[name] for name in RENDERED if extra.get(name) is not None}
+    return ExportPair(rank, numbers["pair_id"], **sides, rendered=rendered, figures={name: numbers[name] for name in _FIGURES})
 
 
 def _content(text: str, messages: str | None) -> Content:

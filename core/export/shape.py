@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from core.export.pairs import ExportPair, Message
+from core.export.pairs import TEMPLATE, TOOLS, ExportPair, Message
 from core.export.turns import Unfit, conversation
 
 Row = dict[str, Any]
@@ -20,7 +20,8 @@ EXTRAS: Final = (IDS, SCORES, REFERENCE_LOGPS)
 @dataclass(frozen=True, slots=True)
 class Shape:
     """One value of ``--format``. ``row`` makes a pair's row or raises Unfit; ``columns`` is their order; ``extras`` are the added
-    columns that the trainer's reader lets pass; ``instead`` is the shape to try for pairs that this one cannot say."""
+    columns that the trainer's reader lets pass; ``instead`` is the shape to try for pairs that this one cannot say; ``renders`` are
+    those columns about rendering (``RENDERED`` of ``pairs``) that its rows carry; ``fill`` stands in a column where a row has none."""
 
     name: str
     trainer: str
@@ -30,6 +31,8 @@ class Shape:
     extras: tuple[str, ...] = (IDS, SCORES)
     instead: str | None = None
     beside: Beside | None = None
+    renders: tuple[str, ...] = ()
+    fill: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
@@ -58,7 +61,19 @@ def plain_text(message: Message, what: str) -> str:
     return content
 
 
-def no_tools(pair: ExportPair) -> None:
-    """Unfit where the pair has tools that the trainer would leave out in silence."""
-    if pair.tools:
-        raise Unfit("it has tools, which this trainer's reader leaves out")
+def check_rendered(pair: ExportPair, shape: Shape) -> None:
+    """Unfit where the pair has something that says how it is rendered and that the trainer would leave out in silence, or where its
+    tools are neither a list of schemas nor text."""
+    for name, value in pair.rendered.items():
+        if name not in shape.renders:
+            raise Unfit(f"it has {name}, which this trainer's reader leaves out")
+        if name == TOOLS and not (isinstance(value, str) or (isinstance(value, list) and all(isinstance(item, dict) for item in value))):
+            raise Unfit("its tools are no list of schemas")
+        if name == TEMPLATE and not isinstance(value, dict):
+            raise Unfit(f"its {TEMPLATE} are no object")
+
+
+def row_of(shape: Shape, pair: ExportPair) -> Row:
+    """A pair's row in a shape, or Unfit."""
+    check_rendered(pair, shape)
+    return shape.row(pair)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from core.export.pairs import ExportPair, Message
+from core.export.pairs import TOOLS, ExportPair, Message
 from core.export.shape import Row, Shape, plain_text, sides, single
 from core.export.tool_calls import function_of, json_text
 from core.export.turns import Unfit
@@ -53,7 +53,7 @@ def _turns(message: Message) -> list[Message]:
 
 SHAPES: Final = (
     Shape("ms-swift", "ms-swift", "messages, and the rejected answer as text", _response, ("messages", "rejected_response", "tools"),
-          instead="ms-swift-messages"),
+          instead="ms-swift-messages", renders=(TOOLS,)),
     Shape("ms-swift-messages", "ms-swift", "messages, and the rejected conversation", _messages,
-          ("messages", "rejected_messages", "tools", "rejected_tools"), instead="trl", notes=("Needs ms-swift 3.8 or later.",)),
+          ("messages", "rejected_messages", "tools", "rejected_tools"), instead="trl", renders=(TOOLS,), notes=("Needs ms-swift 3.8 or later.",)),
 )

@@ -55,15 +55,16 @@ class RankedLines:
             file.close()
 
 
-def write_lines(path: Path, ranked: RankedLines, columns: tuple[str, ...] | None) -> None:
-    """Write the lines in their order. ``columns``: the members that every row shall have, null where a row lacks one; None: as they are."""
+def write_lines(path: Path, ranked: RankedLines, columns: Mapping[str, Any] | None) -> None:
+    """Write the lines in their order. ``columns``: the members that every row shall have, and what stands where it lacks one; None: as
+    they are."""
     with path.open("xb") as handle:
         for line in ranked.lines():
             if columns is None:
                 handle.write(line)
             else:
                 row = json.loads(line)
-                handle.write(line_of({name: row.get(name) for name in columns}))
+                handle.write(line_of({name: row.get(name, standing) for name, standing in columns.items()}))
 
 
 def write_parquet(path: Path, lines: Path, kinds: Mapping[str, Kind]) -> None:

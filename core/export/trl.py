@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from core.export.pairs import ExportPair, Message
-from core.export.shape import EXTRAS, Row, Shape, no_tools, sides, single
+from core.export.pairs import TEMPLATE, TOOLS, ExportPair, Message
+from core.export.shape import EXTRAS, Row, Shape, sides, single
 from core.export.tool_calls import WireForm
 from core.export.turns import Unfit
 
@@ -24,30 +24,27 @@ def wired(pair: ExportPair) -> tuple[list[Message], list[Message], list[Message]
 
 
 def _conversational(pair: ExportPair) -> Row:
-    row: Row = dict(zip(_ROLES, wired(pair), strict=True))
-    return row if pair.tools is None else {**row, "tools": pair.tools}
+    return {**dict(zip(_ROLES, wired(pair), strict=True)), **pair.rendered}
 
 
 def _plain(pair: ExportPair) -> Row:
     if pair.has_messages:
         raise Unfit("it has messages, and text is made of them by a model's own chat template")
-    no_tools(pair)
     return {"prompt": pair.prompt, "chosen": pair.chosen, "rejected": pair.rejected}
 
 
 def _whole_sides(pair: ExportPair) -> Row:
     prompt, chosen, rejected = wired(pair)
-    no_tools(pair)
     return {"chosen": [*prompt, single(chosen, "chosen")], "rejected": [*prompt, single(rejected, "rejected")]}
 
 
 def _with_prompt(pair: ExportPair) -> Row:
-    no_tools(pair)
     return dict(zip(_ROLES, wired(pair), strict=True))
 
 
 SHAPES: Final = (
-    Shape("trl", "TRL", "conversations with an explicit prompt", _conversational, (*_ROLES, "tools"), EXTRAS),
+    Shape("trl", "TRL", "conversations with an explicit prompt", _conversational, (*_ROLES, TOOLS, TEMPLATE), EXTRAS,
+          renders=(TOOLS, TEMPLATE), fill={TEMPLATE: {}}),
     Shape("trl-plain", "TRL", "plain text with an explicit prompt", _plain, _ROLES, EXTRAS, instead="trl",
           notes=("TRL puts the end-of-sequence token behind each answer that does not end with it.",)),
     Shape("openrlhf", "OpenRLHF", "both sides as whole conversations, the reader's default", _whole_sides, _ROLES[1:], instead="openrlhf-prompt",

@@ -10,6 +10,7 @@ import pytest
 from support_clients import rendered, tokenizer, trainer
 from support_desk import Desk
 from support_export import CASE_17, CASE_21, CHAT, approved_round, rows_of, signed_export
+from support_rounds import pair
 from support_trainers import READERS, Read
 
 from core.export.dataset import Dataset
@@ -76,6 +77,15 @@ def test_tool_calls_and_tools_reach_the_template(everything: tuple[Desk, Round],
     assert told["tool-1"].startswith('<call>add({"x": 1})</call><end><tool>2<end>')
     assert told["tool-2"] == '<call>add({"y": [true, null]})</call><end>'
     assert told["tool-3"] == '<call>add({"x": 1})</call><end>'
+
+
+@pytest.mark.parametrize("parquet", [False, True], ids=["jsonl", "parquet"])
+def test_template_settings_reach_the_template(tmp_path: Path, parquet: bool) -> None:
+    rows = [*CHAT, pair(pair_id="k", prompt="Think.", chosen="Yes.", rejected="No.", chat_template_kwargs={"mode": "slow"})]
+    done = signed_export(*approved_round(tmp_path, rows, alone=True), tmp_path / "d", parquet=parquet, extras=("pair-ids",))
+    made = trainer(tmp_path / "out", loaded(done, tmp_path))
+    prompts = {row["pair_id"]: tokenizer().decode(row["prompt_ids"]) for row in made.train_dataset}
+    assert prompts["k"].startswith("[slow]<user>Think.") and prompts["chat-1"].startswith("<system>Be brief.")
 
 
 def test_the_trainer_trains_with_the_settings_of_the_recipe(everything: tuple[Desk, Round], tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def test_rows_come_in_the_order_of_their_rank(tmp_path: Path, monkeypatch: pytes
 
 def test_rows_get_the_columns_that_others_have(tmp_path: Path) -> None:
     lines = ranked(tmp_path, {0: {"a": 1}, 1: {"b": [2], "a": 3}})
-    write_lines(tmp_path / "out", lines, ("b", "a"))
+    write_lines(tmp_path / "out", lines, {"b": None, "a": None})
     assert (tmp_path / "out").read_text() == '{"b":null,"a":1}\n{"b":[2],"a":3}\n'
 
 

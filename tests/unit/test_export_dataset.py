@@ -250,6 +250,16 @@ def test_pairs_that_a_shape_cannot_say_refuse_the_whole_export(made: tuple[Desk,
     assert "--format trl" in caught.value.remedy and not any(tmp_path.iterdir())
 
 
+def test_template_settings_stand_in_every_row_once_one_has_them(tmp_path: Path) -> None:
+    # TRL unpacks the column of each row: an object, never null
+    rows = [*CHAT, pair(pair_id="k", prompt="Think.", chosen="Yes.", rejected="No.", chat_template_kwargs={"mode": "slow"})]
+    desk, source = approved_round(tmp_path, rows, alone=True)
+    done = signed_export(desk, source, tmp_path / "d", extras=("pair-ids",), parquet=True)
+    assert {row["pair_id"]: row["chat_template_kwargs"] for row in rows_of(done)} == {"chat-1": {}, "chat-2": {}, "k": {"mode": "slow"}}
+    table = pq.read_table(done.folder / "train.parquet").to_pylist()
+    assert [json.loads(row["chat_template_kwargs"]) for row in table] == [row["chat_template_kwargs"] for row in rows_of(done)]
+
+
 def test_longer_answers_as_single_turns(made: tuple[Desk, Round], tmp_path: Path) -> None:
     done = signed_export(*made, tmp_path / "d", "openai", turns="divergence")
     assert done.facts.rows == 9 and done.facts.cut == 1  # tool-1 goes on after its call

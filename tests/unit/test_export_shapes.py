@@ -10,13 +10,14 @@ from support_trainers import READERS, meaning, with_parsed_arguments
 
 from core.errors import ExportError
 from core.export.pairs import ExportPair
+from core.export.shape import row_of
 from core.export.shapes import SHAPES, shape_named
 from core.export.trl import wired
 from core.export.turns import SPLITS, Unfit, conversation
 
 
 def pair_of(row: dict[str, Any]) -> ExportPair:
-    return ExportPair(0, row["pair_id"], row["prompt"], row["chosen"], row["rejected"], row.get("tools"))
+    return ExportPair(0, row["pair_id"], row["prompt"], row["chosen"], row["rejected"], {"tools": row["tools"]} if "tools" in row else {})
 
 
 PLAIN = [pair_of(row) for row in CASE_21]
@@ -54,7 +55,7 @@ def test_every_shape_has_a_reader_and_every_reader_a_shape() -> None:
 def test_the_trainers_reader_understands_the_same_pair(name: str) -> None:
     for kind in SAYS[name]:
         for pair in PAIRS[kind]:
-            told, meant = meaning(READERS[name](through_json(SHAPES[name].row(pair)))), expected(pair)
+            told, meant = meaning(READERS[name](through_json(row_of(SHAPES[name], pair)))), expected(pair)
             if name == "openai":
                 # arguments are text on that wire: what they say is the same, whether they are an object or text is not
                 told, meant = with_parsed_arguments(told), with_parsed_arguments(meant)
@@ -66,47 +67,47 @@ def test_a_pair_that_the_shape_cannot_say_is_refused(name: str) -> None:
     for kind in set(PAIRS) - SAYS[name] - {"chat"}:
         for pair in PAIRS[kind]:
             with pytest.raises(Unfit):
-                SHAPES[name].row(pair)
+                row_of(SHAPES[name], pair)
 
 
 @pytest.mark.parametrize("kind", ["intel", "icr", "argilla", "prompt-pairs", "ultra"])
 def test_chatml_says_one_user_turn_with_a_system_prompt_and_no_more(kind: str) -> None:
     name = f"axolotl-chatml-{kind}"
-    assert meaning(READERS[name](SHAPES[name].row(TALKS[0]))) == expected(TALKS[0])
+    assert meaning(READERS[name](row_of(SHAPES[name], TALKS[0]))) == expected(TALKS[0])
     with pytest.raises(Unfit, match="more than one user turn"):
-        SHAPES[name].row(TALKS[1])
+        row_of(SHAPES[name], TALKS[1])
 
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_rows_have_the_columns_that_the_shape_names(name: str) -> None:
     for pair in PLAIN:
-        row = SHAPES[name].row(pair)
+        row = row_of(SHAPES[name], pair)
         assert set(row) <= set(SHAPES[name].columns)
 
 
 def test_the_shapes_own_spellings() -> None:
     # formats.md, preference rows
     pair = PLAIN[0]
-    assert set(SHAPES["trl"].row(pair)) == {"prompt", "chosen", "rejected"}
-    assert SHAPES["trl-plain"].row(pair) == {"prompt": pair.prompt, "chosen": pair.chosen, "rejected": pair.rejected}
-    assert SHAPES["openai"].row(pair) == {
+    assert set(row_of(SHAPES["trl"], pair)) == {"prompt", "chosen", "rejected"}
+    assert row_of(SHAPES["trl-plain"], pair) == {"prompt": pair.prompt, "chosen": pair.chosen, "rejected": pair.rejected}
+    assert row_of(SHAPES["openai"], pair) == {
         "input": {"messages": [say("user", "2024-01-05")]}, "preferred_output": [say("assistant", pair.chosen)],
         "non_preferred_output": [say("assistant", pair.rejected)],
     }
-    assert SHAPES["ms-swift"].row(pair) == {
+    assert row_of(SHAPES["ms-swift"], pair) == {
         "messages": [say("user", "2024-01-05"), say("assistant", pair.chosen)], "rejected_response": pair.rejected,
     }
-    assert SHAPES["llamafactory-sharegpt"].row(ONE_TURN_CALLS[0]) == {
+    assert row_of(SHAPES["llamafactory-sharegpt"], ONE_TURN_CALLS[0]) == {
         "conversations": [{"from": "human", "value": "Add flags."}],
         "chosen": {"from": "function_call", "value": '{"name": "add", "arguments": {"y": [true, null]}}'},
         "rejected": {"from": "gpt", "value": "No flags known."}, "tools": json.dumps(TOOLS),
     }
-    row = SHAPES["ms-swift-messages"].row(CALLS[0])
+    row = row_of(SHAPES["ms-swift-messages"], CALLS[0])
     assert row["messages"][1:3] == [
         {"role": "tool_call", "content": '{"name": "add", "arguments": {"x": 1}}'}, {"role": "tool_response", "content": "2"},
     ]
     assert row["tools"] == row["rejected_tools"] == json.dumps(TOOLS)
-    assert SHAPES["axolotl-chatml-argilla"].row(pair) == {
+    assert row_of(SHAPES["axolotl-chatml-argilla"], pair) == {
         "system": "", "instruction": pair.prompt, "chosen_response": pair.chosen, "rejected_response": pair.rejected,
     }
 
@@ -125,7 +126,7 @@ def test_llama_factorys_index_names_the_columns() -> None:
 
 
 def test_case_17_arguments_stay_what_they_are_in_trl_rows() -> None:
-    rows = [SHAPES["trl"].row(pair) for pair in CALLS]
+    rows = [row_of(SHAPES["trl"], pair) for pair in CALLS]
     arguments = [row["chosen"][0]["tool_calls"][0]["function"]["arguments"] for row in rows]
     assert arguments == [{"x": 1}, {"y": [True, None]}, '{"x": 1}']
     assert all(row["chosen"][0]["content"] is None for row in rows)
@@ -155,7 +156,7 @@ LOSSES = [
 @pytest.mark.parametrize(("name", "message", "reason"), LOSSES)
 def test_what_a_shape_would_lose_in_silence_is_refused(name: str, message: dict[str, Any], reason: str) -> None:
     with pytest.raises(Unfit, match=reason):
-        SHAPES[name].row(ExportPair(0, "p", [say("user", "q")], [message], [say("assistant", "no")]))
+        row_of(SHAPES[name], ExportPair(0, "p", [say("user", "q")], [message], [say("assistant", "no")]))
 
 
 @pytest.mark.parametrize("prompt", [
@@ -166,30 +167,52 @@ def test_what_a_shape_would_lose_in_silence_is_refused(name: str, message: dict[
 def test_a_prompt_that_llama_factory_would_skip_is_refused(name: str, prompt: list[Any]) -> None:
     # its reader: "Invalid role tag ... Skipping this abnormal example"
     with pytest.raises(Unfit):
-        SHAPES[name].row(ExportPair(0, "p", prompt, [say("assistant", "a")], [say("assistant", "b")]))
+        row_of(SHAPES[name], ExportPair(0, "p", prompt, [say("assistant", "a")], [say("assistant", "b")]))
 
 
 def test_tools_that_are_no_json_are_refused_where_they_must_be() -> None:
     with pytest.raises(Unfit, match="no JSON"):
-        SHAPES["openai"].row(ExportPair(0, "p", "q", "a", "b", tools="add(x)"))
+        row_of(SHAPES["openai"], ExportPair(0, "p", "q", "a", "b", {"tools": "add(x)"}))
 
 
 def test_openai_takes_one_turn_of_a_longer_answer_by_another_split() -> None:
     first = CALLS[0]
     with pytest.raises(Unfit, match="3 messages"):
-        SHAPES["openai"].row(first)
-    row = SHAPES["openai"].row(SPLITS["divergence"](first).pair)
+        row_of(SHAPES["openai"], first)
+    row = row_of(SHAPES["openai"], SPLITS["divergence"](first).pair)
     assert row["preferred_output"][0]["tool_calls"][0]["function"]["arguments"] == '{"x": 1}'
     assert row["input"]["tools"] == TOOLS
 
 
 def test_bare_calls_are_wired_in_every_shape_that_has_the_wire_form() -> None:
     pair = ExportPair(0, "p", "q", [say("assistant", None, tool_calls=[{"name": "add", "arguments": {"x": 1}}])], [say("assistant", "no")])
-    assert SHAPES["trl"].row(pair)["chosen"] == wired(pair)[1] == [say("assistant", None, tool_calls=[call({"x": 1}, "add", "call_0000")])]
-    assert SHAPES["openai"].row(pair)["preferred_output"][0]["tool_calls"] == [call('{"x": 1}', "add", "call_0000")]
+    assert row_of(SHAPES["trl"], pair)["chosen"] == wired(pair)[1] == [say("assistant", None, tool_calls=[call({"x": 1}, "add", "call_0000")])]
+    assert row_of(SHAPES["openai"], pair)["preferred_output"][0]["tool_calls"] == [call('{"x": 1}', "add", "call_0000")]
 
 
 def test_an_unknown_format_is_refused_by_name() -> None:
     with pytest.raises(ExportError) as caught:
         shape_named("TRL")
     assert caught.value.code == "unknown_format" and "llamafactory-alpaca" in caught.value.expected
+
+
+RENDERS = {"trl": {"tools", "chat_template_kwargs"}, **{name: {"tools"} for name in (
+    "llamafactory-sharegpt", "ms-swift", "ms-swift-messages", "openai")}}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_what_says_how_a_pair_is_rendered_is_carried_or_refused(name: str) -> None:
+    values = {"tools": TOOLS, "chat_template_kwargs": {"enable_thinking": False}, "images": ["a.png"], "videos": ["a.mp4"], "audios": ["a.wav"]}
+    for column, value in values.items():
+        pair = ExportPair(0, "p", "q", "a", "b", {column: value})
+        if column in RENDERS.get(name, set()):
+            assert "enable_thinking" in json.dumps(row_of(SHAPES[name], pair)) or "Adds." in json.dumps(row_of(SHAPES[name], pair))
+        else:
+            with pytest.raises(Unfit, match=column):
+                row_of(SHAPES[name], pair)
+
+
+@pytest.mark.parametrize(("column", "value"), [("tools", 3), ("tools", ["add"]), ("tools", {"add": 1}), ("chat_template_kwargs", "x")])
+def test_what_is_no_such_thing_is_refused(column: str, value: Any) -> None:
+    with pytest.raises(Unfit, match=f"its {column}"):
+        row_of(SHAPES["trl"], ExportPair(0, "p", "q", "a", "b", {column: value}))
