@@ -25,6 +25,7 @@ from core.rounds.manifest import QUARANTINE_FILE, FileEntry, RoundManifest, chec
 from core.rounds.notes import Note, round_notes
 from core.rounds.readers import json_list
 from core.rounds.readers.bundle import read_bundle
+from core.rounds.readers.packed import Reading, watched
 from core.rounds.readers.single import ForeignFile, read_file
 from core.rounds.readers.tables import read_folder
 from core.rounds.repeats import drop_repeated_pairs, merged_behaviours, merged_ratings, merged_records
@@ -35,7 +36,8 @@ from core.schemas import ALL_PARTS
 from core.settings import SETTINGS
 
 Progress = Callable[[str, int, int | None], None]
-"""Called with (part, rows read, rows in all or None where that is not known before the end)."""
+"""Called with (part, rows read, rows in all or None where that is not known before the end); where lines are read whose number nobody
+knows, with ("PART, bytes", bytes read, bytes in all)."""
 
 _BUNDLE_SUFFIX: Final = ".json"
 _STAGED: Final = "staged"
@@ -183,11 +185,12 @@ class _Work:
 
     def __init__(self, source: RoundSource, folder: Path, progress: Progress) -> None:
         self._source, self._folder, self._progress = source, folder, progress
+        self._reading = Reading()
 
     def write_parts(self) -> dict[str, int]:
         """All files of the round but round.json, with their rows."""
         rows: dict[str, int] = {}
-        with QuarantineWriter(self._folder) as quarantine:
+        with QuarantineWriter(self._folder) as quarantine, watched() as self._reading:
             for part in self._source.tables:
                 rows |= self._pairs(quarantine) if part == "pairs" else {f"{part}.parquet": self._small(part)}
             rows[QUARANTINE_FILE] = quarantine.rows
@@ -198,10 +201,14 @@ class _Work:
 
     def _batches(self, part: str) -> Iterator[TypedBatch]:
         read, extra = 0, set[str]()
+        rows, size, start = self._source.rows.get(part), self._source.bytes.get(part), self._reading.position
         for batch in self._source.tables[part]():
             read += batch.read
             extra |= batch.extra_names
-            self._progress(part, read, self._source.rows.get(part))
+            if rows is None and size:
+                self._progress(f"{part}, bytes", min(self._reading.position - start, size), size)
+            else:
+                self._progress(part, read, rows)
             yield batch
         if extra:
             self._source.notes.append(Note("extra_columns", f"{part}: columns kept in extra and used by no gate: {', '.join(sorted(extra))}"))

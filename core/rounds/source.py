@@ -28,6 +28,7 @@ class RoundSource:
     holdout: list[Item] | None
     place: PlaceOf
     rows: Mapping[str, int | None] = field(default_factory=dict)
+    bytes: Mapping[str, int | None] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
 
     @property

@@ -22,6 +22,7 @@ from core.rounds.notes import Note
 from core.rounds.readers import columnar, packed
 from core.rounds.readers.containers import SUFFIXES, raw_rows
 from core.rounds.readers.expansion import expanded_bytes
+from core.rounds.readers.ipc_sizes import unpacked_total
 from core.rounds.readers.packed import name_parts, unpacked_limit
 
 ROW = {"prompt": "Say hi.", "chosen": "Hi.", "rejected": "No."}
@@ -169,10 +170,11 @@ def test_several_packed_members_are_one_file(tmp_path: Path) -> None:
 
 
 def test_the_limit_follows_the_size_of_the_packed_file() -> None:
-    # settings, packed: 2^28 bytes always, 200 times its size, never above 2^34
+    # settings, packed: 2^28 bytes always, 200 times its size, never above 2^40
     assert unpacked_limit(0) == unpacked_limit(1_000_000) == 268_435_456
     assert unpacked_limit(2_000_000) == 400_000_000
-    assert unpacked_limit(10**9) == 17_179_869_184
+    assert unpacked_limit(10**9) == 200 * 10**9
+    assert unpacked_limit(10**10) == 2**40
 
 
 @pytest.mark.parametrize("codec", [".gz", ".zst"])
@@ -184,6 +186,25 @@ def test_a_file_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch:
     path = written(tmp_path, f"{name}{codec}", filler * 1_000_000)
     with pytest.raises(RoundError) as caught:
         list(raw_rows(path, path.name, []))
+    assert caught.value.code == "unpacks_to_too_much"
+
+
+@pytest.mark.parametrize("codec", [None, "zstd", "lz4"])
+@pytest.mark.parametrize("writer", [pa.ipc.new_file, pa.ipc.new_stream])
+def test_arrow_buffers_are_measured_before_they_are_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, codec: str | None, writer: Any) -> None:
+    """1,000 texts of 1,000 bytes unpack to 1,000,000 bytes and 1,001 offsets of 4, and a dictionary of three texts with 1,000 indices."""
+    table = pa.table({"a": ["x" * 1000] * 1000, "d": pa.array(["q", "r", "s", "q"] * 250).dictionary_encode()})
+    with writer(str(tmp_path / "a.arrow"), table.schema, options=pa.ipc.IpcWriteOptions(compression=codec)) as sink:
+        sink.write_table(table)
+    source = pa.OSFile(str(tmp_path / "a.arrow"))
+    source.seek(8 if writer is pa.ipc.new_file else 0)
+    exact = 1_000_000 + 1001 * 4 + 1000 * 4 + 3 + 4 * 4
+    assert exact <= unpacked_total(source, 2**40) <= exact + 8 * 64  # buffers are padded to 8 or 64 bytes
+    assert (tmp_path / "a.arrow").stat().st_size < (2_000_000 if codec is None else 20_000)
+    assert len(values(tmp_path / "a.arrow")) == 1000
+    monkeypatch.setattr(columnar, "unpacked_limit", lambda size: exact - 10_000)
+    with pytest.raises(RoundError) as caught:
+        values(tmp_path / "a.arrow")
     assert caught.value.code == "unpacks_to_too_much"
 
 

@@ -99,6 +99,28 @@ def test_one_file_and_a_folder_with_it_say_the_same(tmp_path: Path) -> None:
     assert (again.digest, again.already_present) == (report.digest, True)
 
 
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.jsonl.zst", "a.csv", "a.parquet", "a.json"])
+def test_progress_is_told_in_rows_or_in_bytes_of_the_file(tmp_path: Path, name: str) -> None:
+    """20,000 rows come in batches of 8,192. Lines that nobody counted are told by the bytes of their file as it lies on the disk."""
+    texts_of = [f"{number} {'x' * 50}" for number in range(20_000)]
+    rows = [ROW | {"prompt": text_of} for text_of in texts_of]
+    lines_of = "prompt,chosen,rejected\n" + "".join(f"{text_of},c,r\n" for text_of in texts_of)
+    path = written(tmp_path, name, lines_of.encode() if name == "a.csv" else rows)
+    options = DECLARED | ({f"column.{side}": side for side in ("prompt", "chosen", "rejected")} if name == "a.csv" else {})
+    seen: list[tuple[str, int, int | None]] = []
+    foreign = ForeignFile("csv" if name == "a.csv" else "trl", ("worker-curator-01",), options)
+    ingest(path, workspace_at(tmp_path), now=NOW, foreign=foreign, progress=lambda *told: seen.append(told))
+    done = [told[1] for told in seen]
+    assert len(seen) == 3 and done == sorted(done)
+    if name in ("a.parquet", "a.json"):
+        assert seen == [("pairs", count, 20_000 if name == "a.parquet" else None) for count in (8192, 16384, 20_000)]
+    else:
+        size = path.stat().st_size
+        assert {(told[0], told[2]) for told in seen} == {("pairs, bytes", size)}
+        # a packed file as small as this is taken off the disk at once
+        assert 0 < done[0] <= done[-1] == size and (done[0] < size or name.endswith((".gz", ".zst")))
+
+
 def test_labels_have_to_be_said_in_round_json(tmp_path: Path) -> None:
     options = DECLARED | {"flags": "dataset_label"}
     sources = {"pairs": [{"file": "a.jsonl", "format": "trl", "options": options}]}

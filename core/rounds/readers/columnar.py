@@ -5,6 +5,7 @@
 """
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from core.rounds.columns import CellFault, Column, TypedBatch
 from core.rounds.folder import bounded_rows
 from core.rounds.notes import Note
 from core.rounds.readers.expansion import fitting, longest_value, refuse_shared_layouts, row_too_large
+from core.rounds.readers.ipc_sizes import unpacked_total
 from core.rounds.readers.packed import name_parts, seekable, too_much, unpacked_limit
 from core.rounds.typing_arrow import NARROW_FLOATS, is_list, type_batches
 from core.rounds.typing_rows import RawRow
@@ -28,7 +30,7 @@ from core.settings import SETTINGS
 _PARQUET: Final = ".parquet"
 ARROW_SUFFIXES: Final = (".arrow", ".feather")
 SUFFIXES: Final = (_PARQUET, *ARROW_SUFFIXES)
-_FILE_MAGIC: Final = b"ARROW1"
+_FILE_MAGIC: Final = b"ARROW1\x00\x00"
 _ROWS: Final[int] = SETTINGS["storage"]["batch_rows"]
 _BYTES: Final[int] = SETTINGS["storage"]["batch_bytes"]
 _LIMITS: Final = SETTINGS["packed"]
@@ -90,7 +92,7 @@ def opened_table(path: Path, file: str) -> Iterator[Batches]:
         if name_parts(path.name).suffix == _PARQUET:
             yield _parquet(stack, source, path, file)
         else:
-            yield _arrow(stack, source, file)
+            yield _arrow(stack, source, path, file)
 
 
 def known_rows(path: Path) -> int | None:
@@ -156,23 +158,25 @@ def _text_paths(schema: pq.ParquetSchema, *, nested: bool) -> list[str]:
     return [column.path for column in columns if column.physical_type == "BYTE_ARRAY" and (column.path != column.name) == nested]
 
 
-def _arrow(stack: ExitStack, source: Path | IO[bytes], file: str) -> Batches:
+def _arrow(stack: ExitStack, source: Path | IO[bytes], path: Path, file: str) -> Batches:
     def broken() -> RoundError:
         return _broken("not_arrow", "Arrow IPC", file)
 
+    limit = unpacked_limit(path.stat().st_size)
     try:
         handle = stack.enter_context(pa.OSFile(str(source)) if isinstance(source, Path) else pa.PythonFile(source, mode="r"))
-        magic = handle.read(len(_FILE_MAGIC))
-        handle.seek(0)
-        if magic == _FILE_MAGIC:
-            table = stack.enter_context(pa.ipc.open_file(handle))
-            batches = (table.get_batch(number) for number in range(table.num_record_batches))
-        else:
-            table = batches = stack.enter_context(pa.ipc.open_stream(handle))
-    except (pa.ArrowException, OSError) as problem:
+        # a file is a stream between its magic and its footer; the footer is not asked, so that what is measured is what is read
+        start = len(_FILE_MAGIC) if handle.read(len(_FILE_MAGIC)) == _FILE_MAGIC else 0
+        handle.seek(start)
+        unpacked = unpacked_total(handle, limit)
+        handle.seek(start)
+        table = stack.enter_context(pa.ipc.open_stream(handle))
+    except (pa.ArrowException, OSError, struct.error) as problem:
         raise broken() from problem
+    if unpacked > limit:
+        raise too_much(file, limit)
     refuse_shared_layouts(table.schema, file)
-    return Batches(table.schema, fitting(_slices(_guarded(iter(batches), broken), broken), file), None)
+    return Batches(table.schema, fitting(_slices(_guarded(iter(table), broken), broken), file), None)
 
 
 def _guarded(batches: Iterator[pa.RecordBatch], broken: Any) -> Iterator[pa.RecordBatch]:

@@ -10,7 +10,8 @@ import io
 import tempfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
@@ -23,6 +24,7 @@ _LIMITS: Final = SETTINGS["packed"]
 _CHUNK: Final[int] = SETTINGS["storage"]["read_bytes"]
 CODECS: Final = {".gz": "gzip", ".zst": "zstd"}
 """Suffix -> what it is packed with."""
+_STREAMED: Final = (".jsonl", ".csv")
 
 
 class FileName(NamedTuple):
@@ -39,6 +41,47 @@ def name_parts(name: str) -> FileName:
     inner = name.removesuffix(codec) if codec in CODECS else name
     path = Path(inner)
     return FileName(path.stem, path.suffix, codec if codec in CODECS else "")
+
+
+class Reading:
+    """How far files were read: bytes as they lie on the disk, so that packed files count by what they are, and each file once."""
+
+    def __init__(self) -> None:
+        self._open: dict[Path, IO[bytes]] = {}
+        self._done: dict[Path, int] = {}
+
+    def opened(self, path: Path, handle: IO[bytes]) -> None:
+        self._open[path] = handle
+
+    def closed(self, path: Path) -> None:
+        self._done[path] = max(self._done.get(path, 0), self._open.pop(path).tell())
+
+    @property
+    def position(self) -> int:
+        """Bytes read so far."""
+        seen = dict(self._done)
+        for path, handle in self._open.items():
+            seen[path] = max(seen.get(path, 0), handle.tell())
+        return sum(seen.values())
+
+
+_WATCHED: Final[ContextVar[Reading | None]] = ContextVar("watched", default=None)
+
+
+@contextmanager
+def watched() -> Iterator[Reading]:
+    """How far the files that are opened inside the block were read. Only what shows progress asks; nothing is decided by it."""
+    reading = Reading()
+    token = _WATCHED.set(reading)
+    try:
+        yield reading
+    finally:
+        _WATCHED.reset(token)
+
+
+def stream_bytes(path: Path) -> int | None:
+    """The size of a file that is read from its beginning to its end, line by line; None for one that is read whole or by its footer."""
+    return path.stat().st_size if name_parts(path.name).suffix in _STREAMED else None
 
 
 def unpacked_limit(packed_bytes: int) -> int:
@@ -83,14 +126,21 @@ def too_much(file: str, limit: int) -> RoundError:
 def opened(path: Path, file: str) -> Iterator[IO[bytes]]:
     """The bytes of a file, unpacked where its name says so. ``file`` is shown in errors. Raises RoundError: ``broken_packing``,
     ``unpacks_to_too_much``."""
-    codec = name_parts(path.name).codec
+    codec, reading = name_parts(path.name).codec, _WATCHED.get()
     with path.open("rb") as handle:
-        if not codec:
-            yield handle
-            return
-        inner = gzip.GzipFile(fileobj=handle) if codec == ".gz" else pa.CompressedInputStream(pa.PythonFile(handle, mode="r"), CODECS[codec])
-        with io.BufferedReader(_Unpacked(inner, file, codec, unpacked_limit(path.stat().st_size)), _CHUNK) as stream:
-            yield stream
+        if reading is not None:
+            reading.opened(path, handle)
+        try:
+            with _unpacked(handle, path, file, codec) if codec else nullcontext(handle) as stream:
+                yield stream
+        finally:
+            if reading is not None:
+                reading.closed(path)
+
+
+def _unpacked(handle: IO[bytes], path: Path, file: str, codec: str) -> IO[bytes]:
+    inner = gzip.GzipFile(fileobj=handle) if codec == ".gz" else pa.CompressedInputStream(pa.PythonFile(handle, mode="r"), CODECS[codec])
+    return io.BufferedReader(_Unpacked(inner, file, codec, unpacked_limit(path.stat().st_size)), _CHUNK)
 
 
 @contextmanager

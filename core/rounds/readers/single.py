@@ -14,7 +14,7 @@ from core.rounds.manifest import LATEST_SCHEMA_VERSION, RoundManifest, checked_r
 from core.rounds.notes import Note
 from core.rounds.readers.formats import AUTO, detect, format_named
 from core.rounds.readers.packed import name_parts
-from core.rounds.readers.sources import DATASET_LABEL, FLAGS, known_total, resolved, tables_of
+from core.rounds.readers.sources import DATASET_LABEL, FLAGS, known_total, resolved, stream_total, tables_of
 from core.rounds.readers.tables import place_of_row
 from core.rounds.source import RoundSource, check_person
 
@@ -47,4 +47,5 @@ def read_file(path: Path, file: str, declared: ForeignFile, *, round_id: str | N
     notes: list[Note] = []
     manifest, opened = resolved(manifest, lambda _: path, notes)
     rows = {part: known_total(found) for part, found in opened.items()}
-    return RoundSource(manifest, tables_of(opened), None, place_of_row, rows, notes)
+    sizes = {part: stream_total(found) for part, found in opened.items()}
+    return RoundSource(manifest, tables_of(opened), None, place_of_row, rows, sizes, notes)

@@ -20,6 +20,7 @@ from core.rounds.notes import Note
 from core.rounds.readers.columnar import known_rows
 from core.rounds.readers.format import Declared, Format
 from core.rounds.readers.formats import AUTO, checked_options, detect, format_named
+from core.rounds.readers.packed import stream_bytes
 from core.rounds.source import ambiguous_number, holdout_items, without_faults
 from core.rounds.strict import nearest
 from core.rounds.typing_rows import type_rows
@@ -110,6 +111,12 @@ def known_total(opened: Sequence[Opened]) -> int | None:
     """How many rows the files of a part have together, or None where only reading tells."""
     counts = [known_rows(item.declared.path) for item in opened]
     return None if None in counts else sum(count for count in counts if count is not None)
+
+
+def stream_total(opened: Sequence[Opened]) -> int | None:
+    """How many bytes the files of a part have together, or None where one of them is not read as a stream."""
+    sizes = [stream_bytes(item.declared.path) for item in opened]
+    return None if None in sizes else sum(size for size in sizes if size is not None)
 
 
 def holdout_of(opened: Sequence[Opened]) -> list[dict[str, Any]]:

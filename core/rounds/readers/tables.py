@@ -19,8 +19,8 @@ from core.rounds.manifest import RoundManifest
 from core.rounds.notes import Note
 from core.rounds.readers import READERS, TableReader, json_list, reader_of
 from core.rounds.readers.columnar import known_rows
-from core.rounds.readers.packed import name_parts
-from core.rounds.readers.sources import file_in, holdout_of, known_total, resolved, tables_of
+from core.rounds.readers.packed import name_parts, stream_bytes
+from core.rounds.readers.sources import file_in, holdout_of, known_total, resolved, stream_total, tables_of
 from core.rounds.source import RoundSource, check_person, holdout_items, without_faults
 from core.rounds.strict import nearest
 from core.schemas import ALL_PARTS
@@ -44,7 +44,9 @@ def read_folder(folder: Path, *, round_id: str | None, created_at: str | None, n
     own = {part: partial(_typed, folder / files[part], files[part], part, notes) for part in PART_COLUMNS if part in files}
     tables = own | tables_of(foreign)
     rows = {part: known_rows(folder / files[part]) for part in own} | {part: known_total(found) for part, found in foreign.items()}
-    return RoundSource(manifest, {part: tables[part] for part in PART_COLUMNS if part in tables}, holdout, place_of_row, rows, notes)
+    sizes = {part: stream_bytes(folder / files[part]) for part in own} | {part: stream_total(found) for part, found in foreign.items()}
+    ordered = {part: tables[part] for part in PART_COLUMNS if part in tables}
+    return RoundSource(manifest, ordered, holdout, place_of_row, rows, sizes, notes)
 
 
 def place_of_row(part: str, key: str, file: str, line: int) -> Where:
