@@ -1,10 +1,12 @@
 """``countersign pairs``: graded rollouts into the rows of a round's ``pairs`` part."""
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any
+from typing import IO, Annotated, Any
 
 import typer
 
@@ -58,25 +60,33 @@ def pairs_command(
     as_json: JsonOption = False,
 ) -> None:
     """Pair passing with failing rollouts of the same task, matched in length, and report what a reviewer should know about them."""
-    for path in (out, report):
-        if path is not None:
-            refuse_existing(path, force=force)
+    _check_files(rollouts, out, report, force=force)
     rules, declared = stated_grid(grid), read_options(options or [])
     held_out, notes = _held_out(holdout, holdout_grader or []), list[Note]()
-    with output.progress(quiet=as_json) as progress:
+    with output.progress(quiet=as_json) as progress, ExitStack() as files:
         pairing = pair_rollouts(
             streamed(rollouts, declared, notes), PairingRules.from_grid(rules), policy=policy, held_out=held_out, progress=progress,
         )
-        _write(out, pairing, streamed(rollouts, declared, []), force=force)
-    found = PairingReport.of(pairing)
-    document = {
-        **found.as_dict(), "grid_digest": rules.digest, "policy": policy, "out_sha256": file_digest(out), "rollouts_sha256": file_digest(rollouts),
-        "notes": [note.document() for note in notes],
-    }
-    if report is not None:
-        with written(report, force=force) as file:
-            file.write((json.dumps(document, ensure_ascii=True, indent=1, allow_nan=False) + "\n").encode())
+        summary = None if report is None else files.enter_context(written(report, force=force))
+        digest = _write(files.enter_context(written(out, force=force)), pairing, streamed(rollouts, declared, []))
+        found = PairingReport.of(pairing)
+        document = {
+            **found.as_dict(), "grid_digest": rules.digest, "policy": policy, "out_sha256": digest, "rollouts_sha256": file_digest(rollouts),
+            "notes": [note.document() for note in notes],
+        }
+        if summary is not None:
+            summary.write((json.dumps(document, ensure_ascii=True, indent=1, allow_nan=False) + "\n").encode())
     output.document(document) if as_json else _print(found, out, notes)
+
+
+def _check_files(rollouts: Path, out: Path, report: Path | None, *, force: bool) -> None:
+    """Before anything is read: three different files, and none that would be replaced unasked."""
+    names = [path.resolve() for path in (rollouts, out, report) if path is not None]
+    if len(set(names)) < len(names):
+        raise typer.BadParameter("the rollouts, the pairs and the report are three files", param_hint="--out, --report")
+    for path in (out, report):
+        if path is not None:
+            refuse_existing(path, force=force)
 
 
 def stated_grid(path: Path | None) -> Grid:
@@ -124,10 +134,14 @@ def _held_out(path: Path | None, graders: Sequence[str]) -> HeldOut:
     return HeldOut(frozenset(item["id"] for item in items), prompts, frozenset(graders))
 
 
-def _write(path: Path, pairing: Pairing, replies: Iterator[Rollout], *, force: bool) -> None:
-    with written(path, force=force) as file:
-        for row in pair_rows(pairing, replies):
-            file.write((json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8"))
+def _write(file: IO[bytes], pairing: Pairing, replies: Iterator[Rollout]) -> str:
+    """Write the rows; the SHA-256 of what was written."""
+    digest = hashlib.sha256()
+    for row in pair_rows(pairing, replies):
+        line = (json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8")
+        file.write(line)
+        digest.update(line)
+    return digest.hexdigest()
 
 
 def _print(found: PairingReport, out: Path, notes: list[Note]) -> None:
@@ -144,9 +158,11 @@ def _print(found: PairingReport, out: Path, notes: list[Note]) -> None:
         ("length difference, in all", f"{length.total:,}"), ("mean difference of rewards", _text(found.mean_margin)),
         ("pairs with partial scores", str(found.partial_score_pairs)),
         ("pairs of one policy, of two", f"{found.same_policy_pairs} and {found.mixed_policy_pairs}"),
+        ("graders named", ", ".join(f"{name} ({count:,})" for name, count in sorted(pairing.graders.items())) or "none"),
         ("pairs whose first turns differ", str(found.trainer_pairs)), ("pairs with a reward of the holdout", str(found.eval_sourced)),
         ("pairs without all four log-probs", str(found.without_log_probs)),
     ])
+    output.line("The rows say that both sides are verified: that a program graded them is the claim of whoever proposes the round.")
     for code, text in found.warnings:
         output.line(f"warning [{code}] {text}", "held")
     print_notes(notes)

@@ -147,6 +147,7 @@ class Candidate:
     first_turn: bytes
     prompt: bytes
     policy: str | None
+    grader: str | None
     run: int | None
     held_out: bool
     prompted: bool
@@ -175,11 +176,12 @@ def candidate_of(reply: GradedReply, reward: Fraction, place: int, *, held_out: 
     turns = reply_turns(reply)
     stripped = [turn | {"content": (turn.get("content") or "").strip(SPACES)} for turn in turns]
     first = next((turn for turn in turns if turn["role"] == _ASSISTANT), turns[0])
+    prompt = [turn | {"content": folded_prompt(turn.get("content") or "")} for turn in prompt_turns(reply)]
     return Candidate(
-        place, reward, reply_length(reply), _digest(turns), _digest(stripped), _digest([first]),
-        _digest([turn | {"content": folded_prompt(turn.get("content") or "")} for turn in prompt_turns(reply)]), reply.policy, reply.run, held_out,
-        reply.prompt is not None or reply.prompt_messages is not None, reply.token_count is not None,
-        reply.policy_logp is not None and reply.ref_logp is not None,
+        place=place, reward=reward, length=reply_length(reply), exact=_digest(turns), trimmed=_digest(stripped), first_turn=_digest([first]),
+        prompt=_digest(prompt), policy=reply.policy, grader=reply.grader, run=reply.run, held_out=held_out,
+        prompted=reply.prompt is not None or reply.prompt_messages is not None, counted=reply.token_count is not None,
+        measured=reply.policy_logp is not None and reply.ref_logp is not None,
     )
 
 

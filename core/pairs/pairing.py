@@ -108,6 +108,11 @@ class TaskPair:
         return self.chosen.policy == self.rejected.policy
 
     @property
+    def mixed_graders(self) -> bool:
+        """Whether two graders gave the two rewards."""
+        return self.chosen.grader != self.rejected.grader
+
+    @property
     def first_turn_differs(self) -> bool:
         return self.chosen.first_turn != self.rejected.first_turn
 
@@ -144,6 +149,8 @@ class Pairing:
     rows: int = 0
     unused: Counter[str] = field(default_factory=Counter)
     grouped_by: Counter[str] = field(default_factory=Counter)
+    graders: Counter[str] = field(default_factory=Counter)
+    """Usable rollouts by the grader that they name."""
     tasks_seen: int = 0
     tasks_with_contrast: int = 0
     ruled_out: Counter[str] = field(default_factory=Counter)
@@ -169,6 +176,8 @@ def pair_rollouts(
             continue
         group = group_of(reply)
         found.grouped_by[group[0]] += 1
+        if reply.grader is not None:
+            found.graders[reply.grader] += 1
         groups.setdefault(group, []).append(candidate_of(reply, reply.reward, place, held_out=owned.has(reply)))
         if progress is not None:
             progress("rollouts", found.rows, None)

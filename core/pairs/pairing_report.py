@@ -72,6 +72,7 @@ class PairingReport:
     first_turn_identical: int
     same_policy_pairs: int
     mixed_policy_pairs: int
+    mixed_grader_pairs: int
     prompts_differ: int
     eval_sourced: int
     without_prompt: int
@@ -83,10 +84,12 @@ class PairingReport:
         pairs = pairing.pairs
         return cls(
             pairing, LengthFigures.of([pair.length_difference for pair in pairs]), mean_of([pair.margin for pair in pairs]),
-            sum(pair.partial_score for pair in pairs), sum(not pair.first_turn_differs for pair in pairs),
-            sum(pair.same_policy is True for pair in pairs), sum(pair.same_policy is False for pair in pairs),
-            sum(pair.prompts_differ for pair in pairs), sum(pair.held_out for pair in pairs),
-            sum(not pair.chosen.prompted for pair in pairs), sum(not pair.counted for pair in pairs), sum(not pair.measured for pair in pairs),
+            partial_score_pairs=sum(pair.partial_score for pair in pairs),
+            first_turn_identical=sum(not pair.first_turn_differs for pair in pairs),
+            same_policy_pairs=sum(pair.same_policy is True for pair in pairs), mixed_policy_pairs=sum(pair.same_policy is False for pair in pairs),
+            mixed_grader_pairs=sum(pair.mixed_graders for pair in pairs), prompts_differ=sum(pair.prompts_differ for pair in pairs),
+            eval_sourced=sum(pair.held_out for pair in pairs), without_prompt=sum(not pair.chosen.prompted for pair in pairs),
+            without_token_counts=sum(not pair.counted for pair in pairs), without_log_probs=sum(not pair.measured for pair in pairs),
         )
 
     @property
@@ -102,6 +105,8 @@ class PairingReport:
              "scorer the reward, and the holdout measures nothing any more. Leave these rollouts out"),
             ("mixed_policy", self.mixed_policy_pairs, "have sides written by two policies: their log-probs make no one margin, so they are left "
              "out, and the style of a policy may be what is learnt. Pair one policy at a time (--policy)"),
+            ("mixed_grader", self.mixed_grader_pairs, "have sides graded by two graders, whose rewards may be on two scales. Pair the rollouts of "
+             "one grader at a time"),
             ("first_turn_identical", self.first_turn_identical, "have the same first turn on both sides: a trainer that keeps one turn learns "
              "nothing from them. Check how yours cuts conversations"),
             ("prompts_differ", self.prompts_differ, "have sides that answer different wordings of their task (case and white space apart); the "
@@ -134,7 +139,9 @@ class PairingReport:
             "same_reply_combinations": {name: count for name, count in sorted(pairing.ruled_out.items()) if count},
             "pairs": len(pairing.pairs), "mean_margin": exact_and_near(self.mean_margin), "partial_score_pairs": self.partial_score_pairs,
             "first_turn_identical": self.first_turn_identical, "trainer_pairs": self.trainer_pairs, "same_policy_pairs": self.same_policy_pairs,
-            "mixed_policy_pairs": self.mixed_policy_pairs, "prompts_differ": self.prompts_differ, "eval_sourced": self.eval_sourced,
+            "mixed_policy_pairs": self.mixed_policy_pairs,
+            "mixed_grader_pairs": self.mixed_grader_pairs, "graders": dict(sorted(pairing.graders.items())),
+            "prompts_differ": self.prompts_differ, "eval_sourced": self.eval_sourced,
             "without_prompt": self.without_prompt, "without_token_counts": self.without_token_counts, "without_log_probs": self.without_log_probs,
             "length": self.length.as_dict(), "warnings": [{"code": code, "text": text} for code, text in self.warnings],
         }

@@ -40,7 +40,7 @@ class Marker:
 
 @dataclass(frozen=True, slots=True)
 class PhraseTable:
-    """A loaded table. ``open_end`` (RE2): how a text ends that looks cut off; ``common_word`` and ``words`` tell its language."""
+    """A loaded table. ``open_end`` (RE2): the last character of a text that looks cut off; ``common_word`` and ``words`` tell its language."""
 
     version: int
     language: str
@@ -102,7 +102,7 @@ def load_phrases(path: Path = PHRASE_TABLE_PATH) -> PhraseTable:
     )
     return PhraseTable(
         document["version"], document["language"], canonical_digest(document), markers, cut["title"], frozenset(cut["cut"]), cut["least_characters"],
-        rf"[{_WORD}{re.escape(cut['open_marks'])}][\s\pZ]*$", cover["least_words"], rf"(?i)\b(?:{'|'.join(cover['words'])})\b",
+        rf"[{_WORD}{re.escape(cut['open_marks'])}]", cover["least_words"], rf"(?i)\b(?:{'|'.join(cover['words'])})\b",
         document["least_each"], Fraction(document["wide_spread"]),
     )
 

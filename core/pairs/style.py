@@ -40,18 +40,23 @@ def spoken(texts: Any, messages: Any) -> Any:
 
 def covered(texts: Any, table: PhraseTable) -> Flags:
     """Rows whose language the table can be about: most letters are Latin, and a text of some length has an English function word."""
-    known = ~flags(pc.match_substring_regex(texts, pattern=_FOREIGN_LETTER))
-    mixed = ~known
-    known[mixed] = [_mostly_latin(text) for text in texts.filter(pa.array(mixed)).to_pylist()]
+    known = flags(pc.string_is_ascii(texts))
+    other = ~known
+    if other.any():
+        known[other] = _mostly_latin(texts.filter(pa.array(other)))
     silent = known & ~flags(pc.match_substring_regex(texts, pattern=table.common_word))
     known[silent] = [len(_WORD_RUN.findall(text)) < table.least_words for text in texts.filter(pa.array(silent)).to_pylist()]
     return known
 
 
-def _mostly_latin(text: str) -> bool:
-    column = pa.array([text])
-    letters, foreign = (pc.count_substring_regex(column, pattern=pattern)[0].as_py() for pattern in (_LETTER, _FOREIGN_LETTER))
-    return bool(letters > foreign + foreign)
+def _mostly_latin(texts: Any) -> Flags:
+    """Texts without a letter of another script than Latin, or with fewer of them than Latin ones."""
+    mixed = flags(pc.match_substring_regex(texts, pattern=_FOREIGN_LETTER))
+    column = texts.filter(pa.array(mixed))
+    letters, foreign = (integers(pc.count_substring_regex(column, pattern=pattern)) for pattern in (_LETTER, _FOREIGN_LETTER))
+    found = ~mixed
+    found[mixed] = letters > foreign + foreign
+    return found
 
 
 def phrases_in(texts: Any, marker: Marker) -> tuple[Flags, Counter[str]]:
@@ -71,7 +76,8 @@ def cut_off(texts: Any, reasons: Any, table: PhraseTable) -> Flags:
     """Rows that stopped at a length limit: what the generator says where it says something (``reasons``: finish reasons or null), and
     otherwise a long text that ends in the middle of a sentence."""
     long = flags(pc.greater_equal(pc.utf8_length(texts), table.least_characters))
-    looks_cut = long & flags(pc.match_substring_regex(texts, pattern=table.open_end))
+    last = pc.utf8_slice_codeunits(pc.utf8_rtrim_whitespace(texts), start=-1)
+    looks_cut = long & flags(pc.match_substring_regex(last, pattern=table.open_end))
     stated = flags(pc.is_valid(reasons))
     return np.where(stated, flags(pc.is_in(reasons, value_set=pa.array(sorted(table.cut_reasons)))), looks_cut)
 

@@ -11,6 +11,8 @@ import pytest
 from support_rounds import ROUND
 
 from core.cli.main import run
+from core.cli.out_files import written
+from core.errors import RoundError
 from core.rounds.folder import Round
 from core.rounds.ingest import ingest
 from core.rounds.workspace import Workspace
@@ -121,13 +123,24 @@ def test_nothing_is_written_over_another_file(small: Path, tmp_path: Path, capsy
 @pytest.mark.parametrize(("arguments", "code"), [
     (["missing.jsonl", "--out", "p.jsonl"], 4), (["small.jsonl", "--out", "no/p.jsonl"], 4),
     (["small.jsonl", "--out", "p.jsonl", "--option", "reward"], 2),
-    (["small.jsonl", "--out", "p.jsonl", "--option", "colour=red"], 4), (["small.jsonl", "--out", "p.jsonl", "--holdout", "h.txt"], 2),
+    (["small.jsonl", "--out", "small.jsonl", "--force"], 2), (["small.jsonl", "--out", "p.jsonl", "--report", "./p.jsonl"], 2),
+    (["small.jsonl", "--out", "p.jsonl", "--report", "no/r.json"], 4), (["small.jsonl", "--out", "p.jsonl", "--option", "colour=red"], 4),
+    (["small.jsonl", "--out", "p.jsonl", "--holdout", "h.txt"], 2),
     (["small.jsonl", "--out", "p.jsonl", "--holdout", "h.json"], 4), (["small.jsonl", "--out", "p.jsonl", "--grid", "g.json"], 4),
 ])
 def test_what_cannot_be_done_leaves_nothing(small: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: int) -> None:
     monkeypatch.chdir(small.parent)
     assert run(["pairs", *arguments]) == code
     assert [path.name for path in small.parent.iterdir()] == ["small.jsonl"]
+
+
+def test_a_file_that_came_in_the_meantime_stays(tmp_path: Path) -> None:
+    path = tmp_path / "p.jsonl"
+    with pytest.raises(RoundError) as refused, written(path, force=False) as file:
+        file.write(b"ours\n")
+        path.write_text("theirs\n", "utf-8")
+    assert refused.value.code == "file_exists" and path.read_text("utf-8") == "theirs\n"
+    assert [found.name for found in tmp_path.iterdir()] == ["p.jsonl"]
 
 
 def test_a_grid_may_allow_more_pairs_a_task(small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -115,7 +115,7 @@ def test_a_reward_of_the_holdout_is_flagged(held_out: HeldOut) -> None:
         reply(1, "ja", "u"), reply(0, "nee", "u"),
     ]
     report = PairingReport.of(pair_rollouts(replies, ONE, held_out=held_out))
-    assert report.eval_sourced == 1 and "eval_sourced" in [code for code, _ in report.warnings]
+    assert report.eval_sourced == report.mixed_grader_pairs == 1 and "eval_sourced" in [code for code, _ in report.warnings]
     assert PairingReport.of(pair_rollouts(replies, ONE)).eval_sourced == 0
 
 
@@ -146,6 +146,13 @@ def test_log_probs_of_two_policies_are_not_put_together() -> None:
     (row,) = pair_rows(pairing, replies)
     assert not any("logp" in name for name in row) and "source" not in row and row["chosen_token_count"] == 4
     assert [code for code, _ in PairingReport.of(pairing).warnings] == ["mixed_policy"]
+
+
+def test_rewards_of_two_graders_are_flagged() -> None:
+    replies = [reply(1, "yes", grader="a"), reply(0, "no", grader="b"), reply(1, "ja", "u", grader="a"), reply(0, "nee", "u", grader="a")]
+    pairing = pair_rollouts(replies, ONE)
+    report = PairingReport.of(pairing)
+    assert report.mixed_grader_pairs == 1 and pairing.graders == {"a": 3, "b": 1} and [code for code, _ in report.warnings] == ["mixed_grader"]
 
 
 def test_a_conversation_stays_messages_on_both_sides() -> None:
