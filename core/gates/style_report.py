@@ -101,7 +101,12 @@ class StyleReport:
         return {
             "report": "style", "version": REPORT_VERSION, "of": self.subject, "scope": dict(self.scope), "phrase_table": self.table.as_dict(),
             "style_correlation": as_json(self.bound), "alpha": as_json(ALPHA), "test": self.method, "correction": "Holm, over the markers judged",
-            "markers": [finding.as_dict() for finding in self.findings], "length": dict(self.length),
+            "markers": [finding.as_dict() for finding in self.findings],
+            "not_judged": [
+                {"marker": finding.name, "reason": finding.not_judged, "text": NOT_JUDGED[finding.not_judged]}
+                for finding in self.findings if finding.not_judged is not None
+            ],
+            "length": dict(self.length),
         }
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support_rollouts import Reply, reconciled
 
 from core.errors import GridError
@@ -170,6 +172,33 @@ def test_total_length_difference_is_24_where_the_peer_has_99() -> None:
     # "Please refund A1004" has a pass without the closing phrases, as long as its fails (0 where the peer has 75); the 7, 8 and 9 have no
     # nearer partner: their tasks' only pass says "Looked up ...; no refund issued." and no fail does
     assert sorted(abs(pair.length_difference) for pair in pairing.pairs) == [0, 0, 0, 0, 7, 8, 9]
+
+
+def test_without_length_matching_it_is_the_peer_s_order() -> None:
+    pairing = pair_rollouts(rollouts(), PairingRules(Fraction(1), Fraction(1), 1, length_matched=False))
+    length, expected = PairingReport.of(pairing).length, END_TO_END["train"]["unmatched_length"]
+    assert (length.median, length.chosen_longer, length.pairs) == (expected["median_delta"], expected["chosen_longer"], 7)
+
+
+def greedy_total(lengths: list[tuple[int, bool]], most: int) -> tuple[int, int]:
+    """The peer's way, written again: each pass in its order takes the nearest fail that is left. Pairs, and their total difference."""
+    failed = [length for length, passes in lengths if not passes]
+    total = pairs = 0
+    for passed in [length for length, passes in lengths if passes][:most]:
+        if failed:
+            nearest = min(failed, key=lambda length: abs(length - passed))
+            failed.remove(nearest)
+            total, pairs = total + abs(nearest - passed), pairs + 1
+    return pairs, total
+
+
+@given(st.lists(st.tuples(st.integers(1, 30), st.booleans()), max_size=10), st.integers(1, 4))
+def test_never_above_the_peer_s_way_on_any_task(lengths: list[tuple[int, bool]], most: int) -> None:
+    # texts of one length differ, so that no two replies are the same
+    replies = [Reply(response=chr(97 + place) * length, reward=Fraction(passes), run=place) for place, (length, passes) in enumerate(lengths)]
+    pairing = pair_rollouts(replies, PairingRules(Fraction(1), Fraction(1), most))
+    pairs, total = greedy_total(lengths, most)
+    assert len(pairing.pairs) == pairs and PairingReport.of(pairing).length.total <= total
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if CASES[name].get("pairs") and CASES[name]["kwargs"].get("length_match", True)])

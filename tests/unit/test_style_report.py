@@ -71,6 +71,9 @@ def test_holm_counts_the_markers_that_were_judged() -> None:
 
 def test_what_cannot_be_judged_is_named() -> None:
     assert {finding.not_judged for finding in of_texts().findings} == {"nothing_to_judge"}
+    listed = of_texts(*[("Yes.", SORRY)] * 6, ("a", "b")).as_dict()["not_judged"]
+    assert [item["marker"] for item in listed] == ["boilerplate", "hedging", "sycophancy", "refusal", "truncation"]
+    assert {item["text"] for item in listed} == {"every text has it, or none has it"}
     foreign = of_texts(("Прости меня", "Да"), ("Нет", "x"))
     assert (foreign.scope["not_covered"], named(foreign, "apology").not_judged, named(foreign, "truncation").not_judged) == (
         2, "language_not_covered", "degenerate",
