@@ -23,6 +23,7 @@ from core.signing.ledger import Ledger
 from core.signing.status import round_status
 
 _SHOWN: Final[int] = SETTINGS["contamination"]["shown"]
+_NAMED: Final[int] = SETTINGS["display"]["named_ids"]
 _WORDS: Final = {
     SAME_TASK: "same task", EXACT: "equal words", TRAINING: "training text is made of it", HOLDOUT: "holds all or most of it",
 }
@@ -103,8 +104,17 @@ def _print_findings(listed: list[Mapping[str, Any]], every: int) -> None:
     columns = ("pair", "field", "rule", *right, "item", "its text")
     output.table(columns, [_row(one) for one in listed], right=right, title=f"The {len(listed):,} strongest of {every:,} findings")
     for one in listed:
-        where = "; ".join(f"{first}-{end}" for first, end in one["spans"]) or "no text"
-        output.line(f"{one['pair_id']} {one['field']}, characters {where}: {one['excerpt']}")
+        mine = f"{one['pair_id']} {one['field']}{_place(one['spans'])}"
+        theirs = f"item {one['item_id']} {one['item_field']}{_place(one['locked_spans'])}"
+        output.line(f"{mine} = {theirs}: {one['excerpt']}")
+
+
+def _place(spans: list[list[int]]) -> str:
+    """Where the shared stretches stand; nothing for a task id."""
+    if not spans:
+        return ""
+    more = f" and {len(spans) - _NAMED:,} more" if len(spans) > _NAMED else ""
+    return f", characters {', '.join(f'{first}-{end}' for first, end in spans[:_NAMED])}{more}"
 
 
 def _row(one: Mapping[str, Any]) -> tuple[Cell, ...]:

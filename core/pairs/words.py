@@ -13,10 +13,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 from core.pairs.normal_forms import is_assigned, is_blank, p1
+from core.settings import SETTINGS
 
 Span = tuple[int, int]
 """Where something begins in a text, and where it ends (characters, the end is not part of it)."""
@@ -33,6 +34,7 @@ _CONJOINING: Final = ("\u1160", "\u11ff")
 """Hangul vowels and final consonants: a syllable composes with them."""
 # a letter on either side keeps p1 from trimming the piece between them
 _GUARD: Final = "x"
+_KEPT: Final[int] = SETTINGS["contamination"]["kept_forms"]
 
 
 class _Table(dict[int, str]):
@@ -95,22 +97,25 @@ def word_spans(text: str) -> list[Span]:
 
 def _followed(text: str) -> Iterator[tuple[str, Span]]:
     """The words of the pieces of a text, each with the pieces it was made of."""
-    word, first, last = "", 0, 0
+    letters: list[str] = []
+    first = last = 0
     for start, end in _pieces(text):
-        for part in _parts(p1(f"{_GUARD}{text[start:end]}{_GUARD}")[1:-1]):
-            if word and (part is None or _SINGLE.match(part) or _SINGLE.match(word)):
-                yield word, (first, last)
-                word = ""
+        for part in _form(text[start:end]):
+            separate = part is None or _SINGLE.match(part) is not None
+            if letters and (separate or _SINGLE.match(letters[0])):
+                yield "".join(letters), (first, last)
+                letters = []
             if part is not None:
-                word, first, last = word + part, first if word else start, end
-    if word:
-        yield word, (first, last)
+                first, last = first if letters else start, end
+                letters.append(part)
+    if letters:
+        yield "".join(letters), (first, last)
 
 
-def _parts(normal: str) -> Iterator[str | None]:
-    """The characters of words in a normal form, None for one that separates."""
-    for character in normal:
-        yield None if _TABLE[ord(character)] == " " else character
+@lru_cache(maxsize=_KEPT)
+def _form(piece: str) -> tuple[str | None, ...]:
+    """The characters of words in the normal form of a piece, None for one that separates."""
+    return tuple(None if _TABLE[ord(character)] == " " else character for character in p1(f"{_GUARD}{piece}{_GUARD}")[1:-1])
 
 
 def _pieces(text: str) -> Iterator[Span]:

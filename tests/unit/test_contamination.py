@@ -287,6 +287,15 @@ def test_marks_stand_in_the_original_texts() -> None:
     assert [f"OK: {soft}。 OK"[start:end] for start, end in found.spans] == [soft]
 
 
+@pytest.mark.parametrize(("locked", "hit"), [
+    ("set  retries to 3.", True), ("**Set** retries to `3`.", True),     # case 15 of the known problems: spaces and markdown are no words
+    ("Set retries to 30.", False), ("Don't set retries to 3.", False), ("Set retries to 3 or 4", False),
+    ("Set retries to -3.", True),                                         # a sign is no word either: two texts to look at, nothing is merged
+])
+def test_facts_that_differ_in_a_word_are_not_equal(locked: str, hit: bool) -> None:
+    assert (one("Set retries to 3.", locked) is not None) is hit
+
+
 # locked items
 
 

@@ -161,7 +161,8 @@ def test_the_command_says_what_is_shared_and_where(tmp_path: Path, capsys: pytes
     printed = capsys.readouterr().out
     assert printed.startswith("Contaminated: 2 of 3 items are in 5 of 6 pairs; 0 may be.\n")
     start = len("system\n") + len(SYSTEM) + len("\n") + len("user\n")
-    assert f"chat prompt, characters {start}-{start + len(ASK)}: {ASK}" in printed
+    assert f"chat prompt, characters {start}-{start + len(ASK)} = item 1 prompt, characters 0-{len(ASK)}: {ASK}" in printed
+    assert "side chosen_row.meta.task_id = item 2 task_id: T2" in printed
     assert "side    chosen_row.meta.task_id  same task" in printed
     assert "14/17" in printed
 

@@ -73,6 +73,12 @@ def test_words_between_spaces_are_never_marked_as_a_whole_text(pieces: list[str]
         assert (0, len(text)) not in word_spans(text)
 
 
+def test_a_long_text_without_spaces_is_followed_in_linear_time() -> None:
+    # a million characters of one word; joining them one by one would copy some 500 GB
+    text = "ក" * 10**6
+    assert word_spans(text) == [(0, 10**6)] and len(words(text)) == 1
+
+
 SCRIPTS = [(0x0E00, 0x0E80), (0x1000, 0x1100), (0x2E00, 0x3400), (0x4DB0, 0x4E10), (0x9FE0, 0xA010), (0xF900, 0xFB10), (0x16FE0, 0x16FF2),
            (0x1AFF0, 0x1B170), (0x1F200, 0x1F260), (0x20000, 0x20010), (0x2F800, 0x2FA20), (0x30000, 0x30010), (0x31340, 0x31360)]
 """The blocks with Han, kana and Thai, and what borders on them."""
