@@ -11,8 +11,9 @@ from typing import Any, Final
 import streamlit as st
 
 from core.rounds.queries import PAGE_ROWS, SORTS
+from core.sampling.marks import Marked
 from core.settings import SETTINGS
-from dashboard import blocks, components, navigation, pair_list, pair_loaders, pair_panel, words
+from dashboard import blocks, components, navigation, pair_list, pair_loaders, pair_marks, pair_panel, words
 from dashboard.frame import View
 from dashboard.pair_params import QUARANTINED, PairView
 from dashboard.pair_words import ORDER_TITLES
@@ -35,8 +36,10 @@ def browse(view: View, shown: PairView) -> None:
     with rail:
         _rail(view, shown)
     opened, dropped = open_pair(view, shown, rows)
+    marks = pair_marks.marks_of(view, view.person)
+    marked = pair_marks.read(marks)
     with middle:
-        _list(view, shown, rows, opened)
+        _list(view, shown, rows, opened, marked)
     with right:
         if dropped:
             components.sheet("dropped", blocks.notice("note", "off", [
@@ -44,7 +47,10 @@ def browse(view: View, shown: PairView) -> None:
                 *([" The first pair of the page is shown."] if opened else []),
             ]))
         if opened is not None:
-            _steps(view, shown, rows, opened)
+            with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="pair_steps"):
+                _steps(view, shown, rows, opened)
+                pair_marks.buttons(marks, marked, opened)
+            pair_marks.state(marks, marked, opened)
             _pair(view, opened)
 
 
@@ -107,7 +113,7 @@ def _changed(name: str) -> None:
     navigation.set_view(**{name: None if value in (None, "", _ANY) else str(value)}, pairs_page=None, pair=None)
 
 
-def _list(view: View, shown: PairView, rows: pair_loaders.Rows, opened: str | None) -> None:
+def _list(view: View, shown: PairView, rows: pair_loaders.Rows, opened: str | None, marked: Marked) -> None:
     plans = pair_loaders.plans(view)
     chips = pair_list.filter_chips(shown, plans)
     if chips:
@@ -121,15 +127,14 @@ def _list(view: View, shown: PairView, rows: pair_loaders.Rows, opened: str | No
         return
     components.sheet("place", pair_list.page_line(shown, len(rows), rows[0]["total"], plans))
     with st.container(height=_DESK["browser_height"], border=False, key="pair_list"):
-        components.sheet("pairs", pair_list.pairs_table(rows, shown, opened, plans))
+        components.sheet("pairs", pair_list.pairs_table(rows, shown, opened, plans, marked))
 
 
 def _steps(view: View, shown: PairView, rows: pair_loaders.Rows, opened: str) -> None:
     """Previous and next, by key too; across pages."""
     previous, following = neighbours(view, shown, rows, opened)
-    with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
-        _step("Previous", "k", previous)
-        _step("Next", "j", following)
+    _step("Previous", "k", previous)
+    _step("Next", "j", following)
 
 
 def _step(label: str, key: str, target: tuple[str, int] | None) -> None:

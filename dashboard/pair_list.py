@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from core.rounds.queries import PAGE_ROWS, StateCounts
 from core.rounds.query_bins import BinPlan
+from core.sampling.marks import Marked
 from core.settings import SETTINGS
 from dashboard import blocks, words
 from dashboard.blocks import Block, Span, mono, muted, strong, text
@@ -17,6 +18,7 @@ from dashboard.pair_params import QUARANTINED, PairView, without
 from dashboard.pair_words import INVALID_TITLES, ORDER_TITLES, SHORT_REASONS, STATE_TITLES
 
 _DECIMALS: Final[int] = SETTINGS["dashboard"]["list_decimals"]
+_UNMARKED: Final = Marked()
 Plans = Mapping[str, BinPlan]
 Rows = Sequence[Mapping[str, Any]]
 
@@ -99,8 +101,9 @@ _COLUMNS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
 }
 
 
-def pairs_table(rows: Rows, shown: PairView, open_pair: str | None, plans: Plans) -> Block:
-    """One page of pairs. Figures are left out where no pair has any; further reasons, where no pair has one."""
+def pairs_table(rows: Rows, shown: PairView, open_pair: str | None, plans: Plans, marked: Marked = _UNMARKED) -> Block:
+    """One page of pairs. Figures are left out where no pair has any; further reasons, where no pair has one. ``marked``: by the
+    person who sits here."""
     figures = _COLUMNS[shown.state] if any(row["drift"] is not None for row in rows) else ()
     wrong = any(row["sub_code"] for row in rows) and not figures
     also = shown.state == "rejected" and any(len(row["reasons"]) > 1 for row in rows)
@@ -111,13 +114,19 @@ def pairs_table(rows: Rows, shown: PairView, open_pair: str | None, plans: Plans
     for row in rows:
         is_open = row["pair_id"] == open_pair
         name = strong(row["pair_id"], blocks.MONO) if is_open else blocks.link(row["pair_id"], "rejected", **_opened(shown, row["pair_id"], plans))
-        cells = [blocks.cell(name), *(blocks.cell(_figure(row, column)) for _, column in figures)]
+        cells = [blocks.cell(name, *_mark_spans(marked, row["pair_id"])), *(blocks.cell(_figure(row, column)) for _, column in figures)]
         if wrong:
             cells.append(blocks.cell(muted(INVALID_TITLES.get(row["sub_code"], ""), blocks.SMALL)))
         if also:
             cells.append(blocks.cell(muted(", ".join(SHORT_REASONS[reason] for reason in row["reasons"][1:]), blocks.SMALL)))
         body.append(blocks.row(*cells, chosen=is_open))
     return blocks.table("pairs", columns, body, label="Pairs of this page")
+
+
+def _mark_spans(marked: Marked, pair_id: str) -> list[Span]:
+    """Below an id: how this person marked it."""
+    said = [word for word, ids in (("disputed", marked.disputed), ("seen", marked.seen)) if pair_id in ids]
+    return [{"k": "break"}, muted(", ".join(said), blocks.SMALL)] if said else []
 
 
 def _opened(shown: PairView, pair_id: str, plans: Plans) -> dict[str, str]:

@@ -17,6 +17,7 @@ from core.gates.assessment import Assessment
 from core.persons.registry import Registry
 from core.rounds.folder import Round
 from core.rounds.workspace import Workspace
+from core.settings import SETTINGS
 from core.signing.signoff import Choice, prepare
 from dashboard import session, signing_rules, words
 
@@ -82,6 +83,20 @@ def prepare_clicked(workspace: Workspace, source: Round, computed: Assessment, p
         remember(source.digest, Memory(error=error))
         return
     remember(source.digest, Memory(prepared=prepared.digest))
+
+
+def comment_with(round_digest: str, line: str) -> str | None:
+    """The comment with one line more at its end; None where it has that line already, or no room for it."""
+    said = str(st.session_state.get(comment_key(round_digest)) or "")
+    longer = f"{said.rstrip()}\n{line}" if said.strip() else line
+    return None if line in said or len(longer) > SETTINGS["signing"]["comment_characters"] else longer
+
+
+def add_to_comment(round_digest: str, line: str) -> None:
+    """Callback: a line more at the end of the comment, where it fits whole."""
+    longer = comment_with(round_digest, line)
+    if longer is not None:
+        st.session_state[comment_key(round_digest)] = longer
 
 
 def continue_with(round_digest: str, prepared_digest: str) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import streamlit as st
+
 from core.errors import CountersignError
 from core.gates.exposure_report import exposure_of
 from core.sampling import sampling_coverage
 from core.signing.ledger import LedgerView
 from core.signing.lost_looks import lost_looks
 from core.signing.words import evidence_sentences, exposure_sentences, sampling_sentence
-from dashboard import blocks, components, strength_view
+from dashboard import blocks, components, pair_marks, signing_actions, strength_view, words
 from dashboard.blocks import Block, Span, muted, strong, text
 from dashboard.frame import View
 
@@ -30,6 +32,24 @@ def draw(view: View, person: str | None) -> None:
     components.section("looks", "Earlier looks at this holdout", _lines(looks), _more("holdout", "The record, round by round"))
     said = muted("It is yours once you say who signs.") if sample is None else text(sampling_sentence(sample))
     components.section("sampled", "Your sample of the admitted pairs", blocks.paragraph(said), _more("sample", "Judge pairs blind"))
+    _disputed(view, person)
+
+
+def _disputed(view: View, person: str | None) -> None:
+    """What this person disputes among the pairs, and the way into the signed comment: the statement itself has no place for it."""
+    marked = pair_marks.read(pair_marks.marks_of(view, person))
+    if not marked.disputed:
+        said = "Nothing." if person is not None else "It is yours once you say who signs."
+        components.section("disputed", "What you dispute", blocks.paragraph(muted(said)), _more("rejected", "Read the pairs"))
+        return
+    components.section(
+        "disputed", f"You dispute {words.plural(len(marked.disputed), 'pair')}", blocks.paragraph(*pair_marks.disputed_spans(view, marked)),
+        blocks.paragraph(muted("The engine's rules place a pair, and a dispute moves none. The comment is signed: name them there.")),
+    )
+    line = f"Disputed pairs: {', '.join(marked.disputed)}."
+    st.button("Put them into the comment", key="dispute_comment", icon=":material/edit_note:", on_click=signing_actions.add_to_comment,
+              args=(view.round.digest, line), disabled=signing_actions.comment_with(view.round.digest, line) is None,
+              help="Disabled where the comment names them already, or has no room for all of them.")
 
 
 def _lines(sentences: Sequence[str]) -> Block:

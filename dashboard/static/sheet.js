@@ -109,8 +109,11 @@ const link = (span, go) => {
   return a
 }
 
+// a number and its percent sign stay on one line; an id is left to the letter
+const together = (s) => ((s.c || []).includes("mono") ? s.t : String(s.t).replace(/(\d) %/g, "$1\u00a0%"))
+
 const SPANS = {
-  text: (s) => el("span", tones(s), s.t),
+  text: (s) => el("span", tones(s), together(s)),
   icon: (s) => icon(s.icon),
   badge: (s) => {
     const node = el("span", `cs-badge ${tones(s)}`)
