@@ -16,7 +16,7 @@ from core.export.beside import UNKNOWN_LICENSE, Wanted
 from core.export.dataset import Dataset, export_dataset
 from core.export.provenance import Provenance, signed_provenance, unsigned_provenance
 from core.export.shape import EXTRAS
-from core.export.shapes import SHAPES, shape_named
+from core.export.shapes import SHAPES
 from core.export.turns import AS_REVIEWED, SPLITS
 from core.grid import load_grid
 from core.rounds.workspace import Workspace
@@ -52,8 +52,9 @@ def export_command(
     """Write the admitted pairs of an approved round as a dataset folder with card, Croissant, recipe and checksums. The approval is
     verified and the decision computed again first. Exit 3: there is none."""
     wanted = Wanted(
-        shape_named(form), parquet, _one_of(turns, tuple(SPLITS), "--turns"), tuple(_one_of(name, EXTRAS, "--with") for name in extras or ()),
-        _matching(license_id, _LICENSE, "--license"), tuple(_matching(code, _LANGUAGE, "--language") for code in language or ()), _title(title),
+        SHAPES[_one_of(form, tuple(SHAPES), "--format")], parquet, _one_of(turns, tuple(SPLITS), "--turns"),
+        tuple(_one_of(name, EXTRAS, "--with") for name in extras or ()), _matching(license_id, _LICENSE, "--license"),
+        tuple(_matching(code, _LANGUAGE, "--language") for code in language or ()), _title(title),
     )
     if grid is not None and not unsigned:
         raise typer.BadParameter("--grid goes with --unsigned: a signed export has the grid that was signed")

@@ -98,7 +98,7 @@ class Observed:
             self.absent = True
         for name, value in row.items():
             self.kinds[name] = joined(self.kinds.get(name, NULL), kind_of(value))
-            self._look(name, value, inside=False)
+            self._look(name, value)
         self.rows += 1
 
     def fill(self, standing: Mapping[str, Any]) -> None:
@@ -107,28 +107,36 @@ class Observed:
             if name in self.kinds:
                 self.kinds[name] = joined(self.kinds[name], kind_of(value))
 
-    def _look(self, place: str, value: Any, *, inside: bool) -> None:
+    def _look(self, place: str, value: Any) -> None:
         if isinstance(value, str):
             if self._times.get(place, True):
                 self._times[place] = _TIME.fullmatch(value) is not None
-        elif isinstance(value, float):
-            self.has_reals = self.has_reals or inside
         elif isinstance(value, list):
             for item in value:
-                self._look(place, item, inside=inside)
+                self._look(place, item)
         elif isinstance(value, dict):
-            for name, item in value.items():
-                self._look(f"{place}.{name}", item, inside=True)
+            # only members of a struct are columns; those of other objects are anybody's words
+            if isinstance(kind_of(value), Record):
+                for name, item in value.items():
+                    self._look(f"{place}.{name}", item)
+            else:
+                self.has_reals = self.has_reals or _holds_real(value)
 
     @property
     def times(self) -> list[str]:
-        """Columns that hold nothing but texts that read as times."""
-        return sorted(name for name, only in self._times.items() if only)
+        """Columns that hold nothing but texts that read as times; JSON columns, which readers do not guess at, apart."""
+        return sorted(name for name, only in self._times.items() if only and not holds_json(self.kinds[name.split(".", 1)[0]]))
 
     def ordered(self, columns: Iterable[str]) -> dict[str, Kind]:
         """The kinds in the order of ``columns``, then whatever was added."""
         known = [name for name in columns if name in self.kinds]
         return {name: self.kinds[name] for name in [*known, *sorted(set(self.kinds) - set(known))]}
+
+
+def _holds_real(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_holds_real, value.values()))
+    return any(map(_holds_real, value)) if isinstance(value, list) else isinstance(value, float)
 
 
 def arrow_type(kind: Kind) -> pa.DataType:

@@ -62,6 +62,14 @@ def test_columns_with_nothing_but_times_are_named() -> None:
     assert observed.times == ["chosen", "m.content"]
 
 
+def test_only_columns_are_named_never_what_somebody_called_an_argument() -> None:
+    observed = Observed()
+    talk = [say("user", "2024-01-05"), say("assistant", None, tool_calls=[call({"`<b>`\n---": "2024-01-05"})])]
+    observed.add({"m": talk, "n": [say("user", "2024-01-05")], "o": {"`<b>`": "2024-01-05"}})
+    # m holds calls, so it is JSON text and nobody guesses at it; o's member is no name of a struct
+    assert observed.times == ["n.content"]
+
+
 def test_a_point_inside_an_object_is_noticed() -> None:
     observed = Observed()
     observed.add({"score": 0.5, "m": [say("assistant", None, tool_calls=[call({"x": 1})])]})
