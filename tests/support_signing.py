@@ -86,11 +86,14 @@ _CHECK: dict[str, Any] = {
     "name": "regressions", "status": "meets, not proven", "text": "meets, not proven: needs 1 more items", "detail": "By hand.", "n": 4,
     "interval": _INTERVAL, "limit": None, "needed": 5, "more": 1, "undefined": None, "flip": {"items": None, "text": "a fact"},
 }
+_PASSED: dict[str, Any] = {"at_least_one": 0.5, "all": 0.25, "undefined": None}
 STRENGTH: dict[str, Any] = {
-    "version": 2, "significant_digits": 9, "keys_off": [], "confidence": "0.95", "checks": [_CHECK], "no_holdout": None,
+    "version": 3, "significant_digits": 9, "keys_off": [], "confidence": "0.95", "checks": [_CHECK], "no_holdout": None,
     "judges": [{
         "judge_id": "j", "n": 4, **dict.fromkeys(("kappa", "kappa_max", "prevalence", "prevalence_index", "bias_index", "pabak", "ac1"), _RATIO),
         "kappa_interval": _INTERVAL, "mcc": _NONE, "paradox": "None here.", "checks": [_CHECK | {"status": None, "flip": None}],
+        "slices": [{"name": None, "n": 4, "kappa": _RATIO, "agreement": _RATIO, "false_positive_rate": _RATIO}], "slices_left_out": 0,
+        "evidence": [{"part": "raters", "text": "Not supplied."}],
     }],
     "holdout": {
         "n": 4, "runs": {"baseline": [1, 1], "candidate": [1, 2]}, "clusters": 4, "view": "flips", "split": 0,
@@ -98,11 +101,23 @@ STRENGTH: dict[str, Any] = {
         "newcombe": _INTERVAL, "tango": _INTERVAL, "tested": {"test": "exact", "units": 4, "gain": 0.25, "p": _P, "interval": _INTERVAL},
         "band": _NONE, "regression_cap": "0.05", "smallest_gain": _NONE,
         "wanted": {"effect": "0.05", "power": "0.8", "items": 99, "undefined": None}, "standing": "not shown",
-        "gaps": [{"code": "too_few_items", "text": "n = 4"}], "sentence": "unproven",
+        "gaps": [{"code": "too_few_items", "text": "n = 4"}], "sentence": "unproven", "no_slices": None, "slices_left_out": 0,
+        "slices": [{
+            "name": "maths", "n": 4, "fixes": 1, "regressions": 1, "gain": 0, "test": "exact", "p": _P, "holm": 1, "benjamini_hochberg": 1,
+            "can_reach": False, "standing": "not shown",
+        }],
+        "pass_at_k": [{"k": 2, "baseline": _PASSED, "candidate": _PASSED}],
+    },
+    "no_behaviours": None, "behaviours": {
+        "served": "v1", "candidate": "v2", "sentence": "v2 against v1 on 1 behaviour: not shown on 1; proven on 0", "left_out": 0, "rows": [{
+            "behaviour": "tone", "role": "guarded", "state": "not shown", "gain": 0.25, "p": _P, "corrected": 1, "standing": "not shown",
+            "proven": False, "gaps": [{"code": "too_few_items", "text": "n = 4"}], "sentence": "unproven",
+        }],
     },
 }
 COVERAGE: dict[str, Any] = {
-    "version": 2, "opened": None,
+    "version": 3, "opened": None,
+    "drift": [{"judge_id": "j", "round_id": "r0", "round_digest": sha("r0"), "sentences": ["Nothing changed."]}],
     "exposure": {
         "items": 4, "look": 2, "decided": True, "later": 0, "looks": 1, "full": 1, "fresh": 0, "most_used": 1, "largest_overlap": 1,
         "earlier": [{"round_id": "r0", "round_digest": sha("r0"), "verdict": "REFUSE", "shared": 4}],
@@ -120,6 +135,22 @@ COVERAGE: dict[str, Any] = {
         "disagreements": {"count": 1, "pair_ids": ["p1"], "left_out": 0}, "labels_sha256": sha("labels"),
     },
 }
+
+
+def as_version_2(statement: Statement) -> Statement:
+    """A decision as an engine of the second version wrote it: no slices, no other parts, no behaviours, no drift."""
+    document = json.loads(statement.payload)
+    strength, coverage = document["predicate"]["strength"], document["predicate"]["coverage"]
+    for holder, names in (
+        *((judge, ("slices", "slices_left_out", "evidence")) for judge in strength["judges"]), (strength, ("behaviours", "no_behaviours")),
+        (strength["holdout"] or {}, ("slices", "slices_left_out", "no_slices", "pass_at_k")), (coverage, ("drift",)),
+    ):
+        for name in names:
+            holder.pop(name, None)
+    strength["version"] = coverage["version"] = 2
+    coverage["opened"] = None
+    document["predicateType"] = "urn:countersign:decision:v2"
+    return parse_statement(canonical_bytes(document))
 
 
 def as_version_1(statement: Statement) -> Statement:

@@ -47,10 +47,9 @@ def behaviour_report(
     named beforehand; then ``guarded`` are corrected by Holm and the rest is explored. Raises RoundError for a name that the round
     does not have, and for measurements between which nothing may be guessed.
     """
-    if not source.has("behaviours"):
-        return Part(None, NOT_SUPPLIED)
-    if Levels.of(grid) is None:
-        return Part(None, f"not compared: {NO_CONFIDENCE}")
+    reason = _why_not(source, grid)
+    if reason is not None:
+        return Part(None, reason)
     rows, policy = source.table("behaviours"), claim_policy(grid)
     versions, names = _in_order(rows, "version"), _in_order(rows, "behaviour")
     for option, name in (("--served", served), ("--candidate", candidate)):
@@ -65,6 +64,24 @@ def behaviour_report(
         measured, served or source.manifest.baseline.name, candidate or source.manifest.candidate.name, primary=primary, guarded=held, policy=policy,
     )
     return Part(BehaviourReport(versions, compared, {name: behaviour_history(measured, name, versions, policy) for name in names}))
+
+
+def behaviour_comparison(source: Round, grid: Grid) -> Part[VersionComparison]:
+    """Baseline against candidate alone, as a statement keeps it. Raises RoundError like :func:`behaviour_report`."""
+    reason = _why_not(source, grid)
+    if reason is not None:
+        return Part(None, reason)
+    rows = source.table("behaviours")
+    measured, names = measurements_of(rows, graders=_graders(source, rows)), _in_order(rows, "behaviour")
+    return Part(compare_versions(
+        measured, source.manifest.baseline.name, source.manifest.candidate.name, primary=None, guarded=names, policy=claim_policy(grid),
+    ))
+
+
+def _why_not(source: Round, grid: Grid) -> str | None:
+    if not source.has("behaviours"):
+        return NOT_SUPPLIED
+    return f"not compared: {NO_CONFIDENCE}" if Levels.of(grid) is None else None
 
 
 def _in_order(rows: pa.Table, name: str) -> tuple[str, ...]:

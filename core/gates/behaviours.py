@@ -16,6 +16,7 @@ from typing import Final, Literal
 
 import numpy as np
 
+from core.gates.figures import rounded_verdict
 from core.statistics.arms import ArmRuns, Reducer
 from core.statistics.comparison import PairedComparison, band_of, compare_arms
 from core.statistics.noise import NoiseBand
@@ -244,11 +245,13 @@ def _compared(
     reach = band or band_of(first, second, policy.confidence)
     if reach.band is None:
         gaps.append(Gap("no_noise_band", f"re-run band {reach.undefined}"))
+    names = before.version, f"{behaviour}: {after.version}"
     compared = compare_arms(
         first, second, reducer=policy.reducer, alpha=policy.alpha, confidence=policy.confidence, power=policy.power, test=policy.test,
-        names=(before.version, f"{behaviour}: {after.version}"), band=reach, gaps=gaps, seed=seed,
+        names=names, band=reach, gaps=gaps, seed=seed,
     )
-    verdict = compared.verdict
+    # what a statement signs is written from rounded figures, and the page says the same
+    verdict = rounded_verdict(compared, policy.alpha, gaps, names)
     state = {Standing.BETTER: ClaimState.BEATS, Standing.WORSE: ClaimState.TRAILS, Standing.NOT_SHOWN: ClaimState.NOT_SHOWN}[verdict.standing]
     again = f"; shown again on {', '.join(repeated_on)}" if repeated_on else ""
     sentence = f"{verdict.sentence}; {after.grader.text}{again}"

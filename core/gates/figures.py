@@ -3,15 +3,19 @@ library make no difference."""
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from typing import Final
 
 from core.settings import SETTINGS
+from core.statistics.comparison import PairedComparison
 from core.statistics.probability import Probability, short_exact
 from core.statistics.ratio import Ratio, json_integer
 from core.statistics.result import Interval
+from core.statistics.sign_flip import RANDOM_SIGNS
+from core.statistics.verdict import Gap, Verdict, verdict_of
 
 SIGNIFICANT_DIGITS: Final[int] = SETTINGS["statistics"]["signed_digits"]
 _CONTEXT: Final = Context(prec=SIGNIFICANT_DIGITS, rounding=ROUND_HALF_EVEN)
@@ -58,6 +62,21 @@ def ratio_members(ratio: Ratio) -> dict[str, object]:
 def probability_members(p: Probability) -> dict[str, object]:
     """A p-value as JSON members; the fraction where it is short, and how it was made."""
     return {"value": significant(p.fraction), "exact": None if p.exact is None else short_exact(p.exact), "method": p.method}
+
+
+def rounded_verdict(
+    compared: PairedComparison, alpha: Fraction, gaps: Sequence[Gap], names: tuple[str, str] = ("baseline", "candidate"),
+) -> Verdict:
+    """The verdict of a comparison over rounded figures, so that its words are the same everywhere."""
+    evidence = compared.verdict.evidence
+    band = replace(compared.band, band=significant(compared.band.band))
+    stated = replace(evidence, p=rounded_probability(evidence.p), interval=rounded_interval(evidence.interval))
+    return verdict_of(stated, alpha=alpha, names=names, band=band, moved=compared.verdict.moved, gaps=gaps)
+
+
+def is_drawn(p: Probability) -> bool:
+    """Whether random numbers made a p-value: another version of their generator may give another one."""
+    return RANDOM_SIGNS in p.method
 
 
 def rounded_probability(p: Probability) -> Probability:

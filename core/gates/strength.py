@@ -12,9 +12,11 @@ from fractions import Fraction
 from typing import Any, Final, Literal
 
 from core.gates.figures import SIGNIFICANT_DIGITS
+from core.gates.holdout_rows import holdout_rows
 from core.gates.robustness import robustness
 from core.gates.strength_holdout import HoldoutEvidence, holdout_evidence, holdout_members
-from core.gates.strength_judges import judge_members
+from core.gates.strength_judges import judge_members, judge_table
+from core.gates.strength_parts import HOLDOUT_MORE, JUDGE_MORE, ROUND_MORE, behaviour_members, holdout_more, judges_more
 from core.gates.strength_rules import (
     CheckStrength,
     Levels,
@@ -29,6 +31,7 @@ from core.gates.strength_rules import (
 from core.grid import Grid
 from core.rounds.folder import Round
 from core.settings import SETTINGS
+from core.statistics.chance_corrected import paradox_sentence_2
 from core.statistics.probability import level_text
 from core.statistics.provable import rate_proof
 from core.statistics.ratio import Ratio, decimal_text
@@ -36,6 +39,7 @@ from core.statistics.verdict import Standing, Verdict, interval_text
 
 STRENGTH_VERSION: Final[int] = SETTINGS["signing"]["strength_version"]
 """Raised whenever the object's members, its methods or its words change."""
+EARLIER_STRENGTH_VERSION: Final[int] = SETTINGS["signing"]["earlier_strength_version"]
 NO_BOUND: Final = "the grid sets no bound"
 _FACTS: Final[Mapping[str, str]] = {
     "holdout_lock": "a fact: two digests are equal or not", "outcomes_complete": "a fact: every item was counted",
@@ -56,17 +60,36 @@ def strength_of(source: Round, assessment: Mapping[str, Any], grid: Grid) -> dic
     flips = robustness(assessment, grid)
     distances = {flip.check: flip for flip in flips if flip.judge_id is None}
     checks = [_check(check, evidence, grid, levels) for check in assessment["checks"]]
+    more = judges_more(source, grid, levels, list(assessment["judges"]))
     return {
         "version": STRENGTH_VERSION, "significant_digits": SIGNIFICANT_DIGITS, "keys_off": keys_off(grid),
         "confidence": None if levels is None else grid.text("evidence_confidence"),
         "checks": [replace(check, flip=distances[check.name]).as_dict() for check in checks],
         "judges": [
-            judge_members(judge_id, judge, grid, levels, [flip for flip in flips if flip.judge_id == judge_id])
+            judge_members(judge_id, judge, grid, levels, [flip for flip in flips if flip.judge_id == judge_id]) | more[judge_id]
             for judge_id, judge in sorted(assessment["judges"].items())
         ],
-        "holdout": None if evidence is None or outcomes is None else holdout_members(evidence, outcomes, grid, levels),
-        "no_holdout": None if evidence is not None else _why_no_holdout(source),
+        "holdout": None if evidence is None or outcomes is None else _holdout(source, evidence, outcomes, grid, levels),
+        "no_holdout": None if evidence is not None else _why_no_holdout(source), **behaviour_members(source, grid),
     }
+
+
+def _holdout(source: Round, evidence: HoldoutEvidence, outcomes: Mapping[str, Any], grid: Grid, levels: Levels | None) -> dict[str, Any]:
+    found = holdout_members(evidence, outcomes, grid, levels)
+    return found | holdout_more(holdout_rows(source), grid, levels, found["view"])
+
+
+def as_version_2(strength: Mapping[str, Any], assessment: Mapping[str, Any]) -> dict[str, Any]:
+    """The same strength as statements of version 2 hold it: without what version 3 added, and in version 2's words. So an engine
+    still computes again what an earlier one signed."""
+    judges = [
+        {name: value for name, value in judge.items() if name not in JUDGE_MORE}
+        | {"paradox": paradox_sentence_2(judge_table(assessment["judges"][judge["judge_id"]]))} for judge in strength["judges"]
+    ]
+    holdout = strength["holdout"]
+    held = None if holdout is None else {name: value for name, value in holdout.items() if name not in HOLDOUT_MORE}
+    kept = {name: value for name, value in strength.items() if name not in ROUND_MORE}
+    return kept | {"version": EARLIER_STRENGTH_VERSION, "judges": judges, "holdout": held}
 
 
 def _why_no_holdout(source: Round) -> str:

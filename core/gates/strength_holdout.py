@@ -5,8 +5,8 @@ Nothing is drawn at random: a distribution that would have to be is left undefin
 """
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final, cast
 
@@ -16,7 +16,7 @@ from core.gates.figures import (
     probability_members,
     ratio_members,
     rounded_interval,
-    rounded_probability,
+    rounded_verdict,
     significant,
 )
 from core.gates.holdout_rows import ARMS, holdout_rows
@@ -30,7 +30,7 @@ from core.statistics.paired_intervals import NEWCOMBE, TANGO
 from core.statistics.power import NO_FLIPS, holdout_size
 from core.statistics.probability import counted
 from core.statistics.ratio import percent_text
-from core.statistics.verdict import Gap, Verdict, claim_text, points_text, verdict_of
+from core.statistics.verdict import Verdict, claim_text, points_text
 
 WOULD_BE_DRAWN: Final = "the distribution of these pass rates would have to be drawn at random"
 _COUNTS: Final = ("both_pass", "regressions", "fixes", "both_fail")
@@ -83,17 +83,7 @@ def holdout_evidence(source: Round, outcomes: Mapping[str, Any], grid: Grid, lev
         power=levels.power, clusters=clusters, gaps=gaps,
     )
     drawn = compared.view == "graded" and compared.sign_flip.seed is not None
-    return HoldoutEvidence(table, compared.test, count, compared, None if drawn else _stated(compared, levels.alpha, gaps))
-
-
-def _stated(compared: PairedComparison, alpha: Fraction, gaps: Sequence[Gap]) -> Verdict:
-    """The verdict over rounded figures, so that its words are the same everywhere."""
-    evidence = compared.verdict.evidence
-    band = replace(compared.band, band=significant(compared.band.band))
-    return verdict_of(
-        replace(evidence, p=rounded_probability(evidence.p), interval=rounded_interval(evidence.interval)), alpha=alpha, band=band,
-        moved=compared.verdict.moved, gaps=gaps,
-    )
+    return HoldoutEvidence(table, compared.test, count, compared, None if drawn else rounded_verdict(compared, levels.alpha, gaps))
 
 
 def holdout_members(evidence: HoldoutEvidence, outcomes: Mapping[str, Any], grid: Grid, levels: Levels | None) -> dict[str, Any]:

@@ -21,7 +21,7 @@ MISSING_VERDICTS: Final = "a fact: these cases have no verdict, and nothing is e
 
 def judge_members(judge_id: str, judge: Mapping[str, Any], grid: Grid, levels: Levels | None, flips: Iterable[Robustness]) -> dict[str, Any]:
     """One judge. ``judge``: its part of the assessment; ``flips``: the distances of its checks from flipping."""
-    table = Confusion(tp=judge["tp"], fp=judge["fp"], fn=judge["fn"], tn=judge["tn"])
+    table = judge_table(judge)
     evidence = _evidence(table, grid, levels)
     distances = {flip.check: flip for flip in flips}
     checks = [_check(check, evidence, levels, grid) for check in judge["gate"]["checks"]]
@@ -33,6 +33,11 @@ def judge_members(judge_id: str, judge: Mapping[str, Any], grid: Grid, levels: L
         "ac1": ratio_members(chance.ac1), "mcc": {"value": significant(chance.mcc.value), "undefined": chance.mcc.undefined},
         "paradox": chance.paradox, "checks": [replace(check, flip=distances[check.name]).as_dict() for check in checks],
     }
+
+
+def judge_table(judge: Mapping[str, Any]) -> Confusion:
+    """The counts of a judge of an assessment."""
+    return Confusion(tp=judge["tp"], fp=judge["fp"], fn=judge["fn"], tn=judge["tn"])
 
 
 def _evidence(table: Confusion, grid: Grid, levels: Levels | None) -> JudgeEvidence | None:

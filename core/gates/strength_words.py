@@ -9,12 +9,13 @@ from typing import Any, Final
 from core.gates.strength_rules import Status, sentence
 from core.grid import parse_decimal
 from core.statistics.ratio import percent_text
-from core.statistics.verdict import points_text
+from core.statistics.verdict import Standing, points_text
 
 _COUNTED: Final[Mapping[Status, str]] = {
     Status.PROVEN: "proven", Status.MEETS: "met without proof", Status.FAILS: "failed", Status.PROVEN_TO_FAIL: "proven to fail",
 }
 _UNDEFINED: Final = "undefined"
+_SHOWN: Final = (Standing.WORSE, Standing.BETTER)
 _SOUND: Final = (Status.PROVEN, Status.MEETS, Status.NOT_APPLICABLE)
 
 
@@ -29,7 +30,10 @@ def texts_of(strength: Mapping[str, Any], judge_id: str | None = None) -> dict[s
 def strength_sentences(strength: Mapping[str, Any], *, with_checks: bool = True) -> list[str]:
     """What the evidence can prove, one sentence a line; nothing for an object without content. ``with_checks``: each check of the
     round too."""
-    return [*_summary(strength), *(_round(strength) if with_checks else ()), *_judges(strength), *holdout_sentences(strength)]
+    return [
+        *_summary(strength), *(_round(strength) if with_checks else ()), *_judges(strength), *holdout_sentences(strength),
+        *_behaviours(strength),
+    ]
 
 
 def _checks(strength: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -81,6 +85,31 @@ def holdout_sentences(strength: Mapping[str, Any]) -> Iterator[str]:
     elif not strength["keys_off"]:
         yield f"Smallest gain that {holdout['n']:,} items could show: none ({smallest['undefined']}); {cap}."
     yield from _wanted(holdout["wanted"])
+    yield from _slices(holdout)
+
+
+def _slices(holdout: Mapping[str, Any]) -> Iterator[str]:
+    """What is shown of the slices after the correction; nothing for version 2, which has none."""
+    slices = holdout.get("slices", ())
+    if not slices:
+        return
+    named = [(line["standing"], "no slice" if line["name"] is None else line["name"]) for line in slices]
+    shown = [
+        f"{word} on {', '.join(name for standing, name in named if standing == word)}" for word in _SHOWN if any(word == one for one, _ in named)
+    ]
+    more = f" ({holdout['slices_left_out']:,} more are not in the statement)" if holdout["slices_left_out"] else ""
+    yield f"Slices of the holdout, corrected for how many there are (Holm): {len(slices):,}{more}, {'; '.join(shown) or 'nothing shown on any'}."
+
+
+def _behaviours(strength: Mapping[str, Any]) -> Iterator[str]:
+    """The behaviours together, then each that is proven or shown worse; nothing where none was supplied."""
+    found = strength.get("behaviours")
+    if found is None:
+        return
+    yield f"Behaviours: {found['sentence']}."
+    for row in found["rows"]:
+        if row["proven"] or row["standing"] == Standing.WORSE:
+            yield sentence(row["sentence"])
 
 
 def _wanted(wanted: Mapping[str, Any]) -> Iterator[str]:

@@ -8,6 +8,9 @@ from typing import Any, Final
 from core.gates.assessment import Assessment
 from core.gates.exposure_file import record_look
 from core.gates.exposure_report import exposure_of
+from core.gates.judge_parts import EvidenceRules
+from core.gates.judge_peers import judge_history
+from core.gates.judge_words import history_sentences
 from core.grid import Grid
 from core.rounds.folder import Round
 from core.rounds.workspace import Workspace
@@ -40,4 +43,19 @@ def coverage_of(
     return {
         "version": COVERAGE_VERSION, "exposure": exposure_of(workspace, source, grid).as_dict(),
         "sampling": sampling_coverage(workspace, source, assessment, person), "opened": None if opened is None else opened.as_dict(),
+        "drift": judges_drift(workspace, source, grid, sorted(assessment.document["judges"])),
     }
+
+
+def judges_drift(workspace: Workspace, source: Round, grid: Grid, judge_ids: list[str]) -> list[dict[str, Any]]:
+    """Each judge against the latest earlier round of this workspace that has its verdicts, in the words of the page."""
+    rules, found = EvidenceRules.of(grid), []
+    for judge_id in judge_ids:
+        rounds = judge_history(workspace, source, judge_id, rules).rounds
+        if rounds:
+            latest = rounds[0]
+            found.append({
+                "judge_id": judge_id, "round_id": latest.round_id, "round_digest": latest.round_digest,
+                "sentences": history_sentences(latest, rules.alpha),
+            })
+    return found

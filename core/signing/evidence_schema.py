@@ -1,4 +1,4 @@
-"""Exact schemas of the two sub-objects of a decision of version 2: ``strength`` and ``coverage``.
+"""Exact schemas of the two sub-objects of a decision of versions 2 and 3: ``strength`` and ``coverage``.
 
 ``strength`` is computed again by a verifier; ``coverage`` is what the signer saw of other rounds and of their own sampling,
 and is never computed again. Both are read strictly before any word of them is shown.
@@ -6,6 +6,7 @@ and is never computed again. Both are read strictly before any word of them is s
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 from core.gates.strength_rules import Status
@@ -29,6 +30,7 @@ _SAYING: Final = schema.text(empty=True)
 _REASON: Final = schema.nullable(_TEXT)
 _NUMBER: Final = schema.nullable(schema.number)
 _COUNT: Final = schema.nullable(schema.integer)
+_NULL: Final = schema.constant(None)
 _PAGES: Final = schema.listed(schema.text(limit=SETTINGS["text"]["id_characters"]))
 _FIGURE: Final = schema.record({"value": _NUMBER, "undefined": _REASON})
 _RATIO: Final = schema.record({"numerator": whole, "denominator": whole, "value": _NUMBER, "undefined": _REASON})
@@ -40,12 +42,19 @@ _CHECKS: Final = schema.listed(schema.record({
     "interval": schema.nullable(_INTERVAL), "limit": schema.nullable(_INTERVAL), "needed": _COUNT, "more": _COUNT, "undefined": _REASON,
     "flip": schema.nullable(schema.record({"items": _COUNT, "text": _TEXT})),
 }))
-_JUDGE: Final = schema.record({
+_JUDGE_2: Final[Mapping[str, schema.Check]] = {
     "judge_id": _TEXT, "n": schema.integer, "kappa": _RATIO, "kappa_interval": _INTERVAL, "kappa_max": _RATIO, "prevalence": _RATIO,
     "prevalence_index": _RATIO, "bias_index": _RATIO, "pabak": _RATIO, "ac1": _RATIO, "mcc": _FIGURE, "paradox": _TEXT, "checks": _CHECKS,
-})
+}
+_SLICES: Final = schema.listed(schema.record({
+    "name": schema.nullable(_SAYING), "n": schema.integer, "kappa": _RATIO, "agreement": _RATIO, "false_positive_rate": _RATIO,
+}))
+_JUDGE_3: Final[Mapping[str, schema.Check]] = {
+    **_JUDGE_2, "slices": _SLICES, "slices_left_out": schema.integer, "evidence": schema.listed(schema.record({"part": _TEXT, "text": _TEXT})),
+}
+_GAPS: Final = schema.listed(schema.record({"code": _TEXT, "text": _TEXT}))
 _RUNS: Final = schema.listed(schema.integer, empty=False)
-_HOLDOUT: Final = schema.record({
+_HOLDOUT_2: Final[Mapping[str, schema.Check]] = {
     "n": schema.integer, "runs": schema.record({"baseline": _RUNS, "candidate": _RUNS}), "clusters": schema.integer,
     "view": schema.nullable(schema.constant("flips", "graded")), "split": _COUNT,
     "flips": schema.record(dict.fromkeys(("both_pass", "regressions", "fixes", "both_fail"), schema.integer)), "net_gain": _RATIO,
@@ -56,12 +65,38 @@ _HOLDOUT: Final = schema.record({
     "band": schema.nullable(_FIGURE), "regression_cap": _TEXT, "smallest_gain": _FIGURE,
     "wanted": schema.record({"effect": _TEXT, "power": _TEXT, "items": _COUNT, "undefined": _REASON}),
     "standing": schema.nullable(schema.constant(*(standing.value for standing in Standing))),
-    "gaps": schema.listed(schema.record({"code": _TEXT, "text": _TEXT})), "sentence": _TEXT,
+    "gaps": _GAPS, "sentence": _TEXT,
+}
+_STANDING: Final = schema.constant(*(standing.value for standing in Standing))
+_PASSES: Final = schema.record({"at_least_one": _NUMBER, "all": _NUMBER, "undefined": _REASON})
+_HOLDOUT_3: Final[Mapping[str, schema.Check]] = {
+    **_HOLDOUT_2, "slices": schema.listed(schema.record({
+        "name": schema.nullable(_SAYING), "n": schema.integer, "fixes": schema.integer, "regressions": schema.integer, "gain": schema.number,
+        "test": _TEXT, "p": _PROBABILITY, "holm": schema.number, "benjamini_hochberg": schema.number, "can_reach": schema.boolean,
+        "standing": _STANDING,
+    })), "slices_left_out": schema.integer, "no_slices": _REASON,
+    "pass_at_k": schema.listed(schema.record({"k": schema.integer, "baseline": _PASSES, "candidate": _PASSES})),
+}
+_BEHAVIOURS: Final = schema.record({
+    "served": _TEXT, "candidate": _TEXT, "sentence": _TEXT, "left_out": schema.integer, "rows": schema.listed(schema.record({
+        "behaviour": _TEXT, "role": schema.constant("primary", "guarded", "explored"), "state": _TEXT, "gain": _NUMBER,
+        "p": schema.nullable(_PROBABILITY), "corrected": _NUMBER, "standing": _STANDING, "proven": schema.boolean, "gaps": _GAPS, "sentence": _TEXT,
+    })),
 })
-STRENGTH_SCHEMA: Final = schema.record({
-    "version": schema.constant(SETTINGS["signing"]["strength_version"]), "significant_digits": schema.integer, "keys_off": schema.listed(_TEXT),
-    "confidence": _REASON, "checks": _CHECKS, "judges": schema.listed(_JUDGE), "holdout": schema.nullable(_HOLDOUT), "no_holdout": _REASON,
-})
+
+
+def _strength(version: int, judge: Mapping[str, schema.Check], holdout: Mapping[str, schema.Check], **more: schema.Check) -> schema.Check:
+    return schema.record({
+        "version": schema.constant(version), "significant_digits": schema.integer, "keys_off": schema.listed(_TEXT), "confidence": _REASON,
+        "checks": _CHECKS, "judges": schema.listed(schema.record(judge)), "holdout": schema.nullable(schema.record(holdout)),
+        "no_holdout": _REASON, **more,
+    })
+
+
+STRENGTH_2: Final = _strength(SETTINGS["signing"]["earlier_strength_version"], _JUDGE_2, _HOLDOUT_2)
+STRENGTH_3: Final = _strength(
+    SETTINGS["signing"]["strength_version"], _JUDGE_3, _HOLDOUT_3, behaviours=schema.nullable(_BEHAVIOURS), no_behaviours=_REASON,
+)
 
 _EXPOSURE: Final = schema.record({
     "items": schema.integer, "look": schema.integer, "decided": schema.boolean, "later": schema.integer, "looks": schema.integer,
@@ -91,7 +126,14 @@ _SAMPLING: Final = schema.record({
     "disagreements": schema.record({"count": schema.integer, "pair_ids": schema.listed(_SAYING), "left_out": schema.integer}),
     "labels_sha256": schema.nullable(schema.digest),
 })
-COVERAGE_SCHEMA: Final = schema.record({
+_DRIFT: Final = schema.listed(schema.record({
+    "judge_id": _TEXT, "round_id": _TEXT, "round_digest": schema.digest, "sentences": schema.listed(_TEXT, empty=False),
+}))
+COVERAGE_2: Final = schema.record({
+    "version": schema.constant(SETTINGS["signing"]["earlier_coverage_version"]), "exposure": _EXPOSURE, "sampling": schema.nullable(_SAMPLING),
+    "opened": _NULL,
+})
+COVERAGE_3: Final = schema.record({
     "version": schema.constant(SETTINGS["signing"]["coverage_version"]), "exposure": _EXPOSURE, "sampling": schema.nullable(_SAMPLING),
-    "opened": schema.nullable(schema.record({"pages": _PAGES, "not_opened": _PAGES})),
+    "opened": schema.nullable(schema.record({"pages": _PAGES, "not_opened": _PAGES})), "drift": _DRIFT,
 })

@@ -2,7 +2,7 @@
 
 Compared byte for byte are the receipt (or refusal record), the list of admitted pairs and the reason table. The literal
 gate's result and the code digest are those of the statement, since the verifier's engine may be another version;
-``strength`` is compared where the statement is of the version that this engine writes; ``coverage`` is never computed again.
+``strength`` is computed and compared in the version of the statement; ``coverage`` is never computed again.
 """
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from core.canonical import canonical_bytes, canonical_digest, sha256_hex
 from core.errors import DigestMismatch, RecomputationError, Where
 from core.gates.assessment import Assessment
 from core.gates.receipt import decide
+from core.gates.strength import as_version_2
 from core.grid import Grid
 from core.persons.registry import Registry
 from core.rounds.folder import Round
@@ -63,10 +64,12 @@ def check_again(export: Export, source: Round, grid: Grid, view: LedgerView, reg
             _differs(member, "what the statement says", "something else")
     if predicate["decision"] == "approve" and not decision.promote:
         _differs("decision", "approve", "a refusal of the engine")
-    if not export.decision_statement.is_newest:
+    statement = export.decision_statement
+    if not statement.has_strength:
         return f"{name}, the admitted pairs and the reason table are {_SAME}; an earlier version of the statement, without strength of evidence"
-    if canonical_bytes(dict(assessment.strength)) != canonical_bytes(predicate["strength"]):
-        _differs("strength", canonical_digest(predicate["strength"]), canonical_digest(dict(assessment.strength)))
+    computed_strength = dict(assessment.strength) if statement.is_newest else as_version_2(assessment.strength, assessment.document)
+    if canonical_bytes(computed_strength) != canonical_bytes(predicate["strength"]):
+        _differs("strength", canonical_digest(predicate["strength"]), canonical_digest(computed_strength))
     return f"{name}, the admitted pairs, the reason table and the strength of evidence are {_SAME}"
 
 

@@ -9,7 +9,8 @@ kind             says                                                signed by
 ===============  ==================================================  ==================
 
 A predicate has a version, and its type names it. A decision of version 1 says nothing about its evidence; version 2 adds what
-the evidence can prove (``strength``) and what its signer saw besides the round (``coverage``). Both are read; the newest is written.
+the evidence can prove (``strength``) and what its signer saw besides the round (``coverage``); version 3 keeps more of both. All are
+read; the newest is written.
 
 The bytes are made once, by ``build_statement``, and everything afterwards reads those bytes: ``parse_statement`` checks
 that they are canonical, then the exact schema, then that the statement agrees with itself. Its subjects follow from the
@@ -29,15 +30,16 @@ from core.persons.person import Role
 from core.schemas import REASONS
 from core.settings import SETTINGS
 from core.signing import schema
-from core.signing.evidence_schema import COVERAGE_SCHEMA, STRENGTH_SCHEMA
+from core.signing.evidence_schema import COVERAGE_2, COVERAGE_3, STRENGTH_2, STRENGTH_3
 
 Kind = Literal["registration", "proposal", "decision"]
 
 PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
 STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
-DECISION_1, DECISION_2 = "urn:countersign:decision:v1", "urn:countersign:decision:v2"
+DECISION_1, DECISION_2, DECISION_3 = "urn:countersign:decision:v1", "urn:countersign:decision:v2", "urn:countersign:decision:v3"
 PREDICATE_TYPES: Final[Mapping[str, Kind]] = {
     "urn:countersign:registration:v1": "registration", "urn:countersign:proposal:v1": "proposal", DECISION_1: "decision", DECISION_2: "decision",
+    DECISION_3: "decision",
 }
 """Every predicate type that is read. A new version is a new type; statements of an earlier one stay readable as they are."""
 WRITTEN_TYPES: Final[Mapping[Kind, str]] = {kind: predicate_type for predicate_type, kind in PREDICATE_TYPES.items()}
@@ -101,7 +103,8 @@ _PREDICATES: Final[Mapping[str, schema.Check]] = {
         **_COMMON, **_ROUND, "proposer": _NAME, "pairs_digest": schema.nullable(schema.digest), "supersedes": schema.listed(_REFERENCE),
     }),
     DECISION_1: schema.record({**_DECISION, "strength": _EMPTY, "coverage": _EMPTY}),
-    DECISION_2: schema.record({**_DECISION, "strength": STRENGTH_SCHEMA, "coverage": COVERAGE_SCHEMA}),
+    DECISION_2: schema.record({**_DECISION, "strength": STRENGTH_2, "coverage": COVERAGE_2}),
+    DECISION_3: schema.record({**_DECISION, "strength": STRENGTH_3, "coverage": COVERAGE_3}),
 }
 _STATEMENT: Final = schema.record({
     "_type": schema.constant(STATEMENT_TYPE), "predicateType": schema.constant(*PREDICATE_TYPES),
@@ -125,8 +128,13 @@ class Statement:
 
     @property
     def is_newest(self) -> bool:
-        """Whether its predicate is of the version that this engine writes, so that all of it can be computed again."""
+        """Whether its predicate is of the version that this engine writes."""
         return WRITTEN_TYPES[self.kind] == self.predicate_type
+
+    @property
+    def has_strength(self) -> bool:
+        """Whether a decision says what its evidence can prove, so that it can be computed again."""
+        return self.predicate_type in (DECISION_2, DECISION_3)
 
     @cached_property
     def digest(self) -> str:

@@ -56,6 +56,7 @@ def evidence_sentences(predicate: Mapping[str, Any]) -> list[str]:
     return [
         *strength_sentences(predicate["strength"]), *(() if exposure is None else exposure_sentences(predicate["strength"], exposure)),
         *(() if sampling is None else (sampling_sentence(sampling),)), *(() if opened is None else (opened_sentence(opened),)),
+        *(f"Judge {one['judge_id']} since round {one['round_id']}: {' '.join(one['sentences'])}" for one in coverage.get("drift", ())),
     ]
 
 

@@ -15,6 +15,8 @@ from core.statistics.result import Result
 
 EMPTY_MARGIN = "judge or verifier says the same about every case"
 _DECIMALS: int = SETTINGS["statistics"]["decimals"]
+_HARDLY: Fraction = Fraction(SETTINGS["statistics"]["paradox_gap"])
+"""Kappa and PABAK this close are not called different in words."""
 
 
 def expected_agreement(table: Confusion) -> Ratio:
@@ -130,11 +132,25 @@ def chance_corrected(table: Confusion) -> ChanceCorrected:
 
 
 def paradox_sentence(table: Confusion) -> str:
-    """Why kappa and agreement differ here, as one sentence.
+    """Why kappa and agreement differ here, as one sentence; where they hardly do, that.
 
     It rests on kappa = (PABAK - PI^2 + BI^2) / (1 - PI^2 + BI^2) (Byrt 1993), exact: prevalence pulls kappa below PABAK,
     bias lifts it. Source of the paradox: Feinstein & Cicchetti 1990, J. Clin. Epidemiol. 43:543-549.
     """
+    kappa, agreement, adjusted, ac1 = cohen_kappa(table).value, exact_agreement(table).value, pabak(table).value, gwet_ac1(table).value
+    if kappa is None or agreement is None or adjusted is None or ac1 is None or _text(kappa) == _text(adjusted):
+        return paradox_sentence_2(table)
+    if abs(kappa - adjusted) <= _HARDLY:
+        return (
+            f"Kappa {_text(kappa)} at agreement {percent_text(agreement)} lies within {_text(_HARDLY)} of what balanced classes would give "
+            f"(PABAK {_text(adjusted)}, AC1 {_text(ac1)}): hardly a paradox here."
+        )
+    return paradox_sentence_2(table)
+
+
+def paradox_sentence_2(table: Confusion) -> str:
+    """The same as decisions of version 2 say it: with *only* and *lifted* for the smallest difference too. Kept, since their
+    strength is computed again."""
     kappa, agreement, adjusted, ac1 = cohen_kappa(table).value, exact_agreement(table).value, pabak(table).value, gwet_ac1(table).value
     if agreement is None or adjusted is None or ac1 is None:
         return f"Nothing can be said: {NO_RECORDS}."

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,10 @@ _TIE = 1e-9
 _CHUNK = 2**20
 _SIGNS, _FEWEST = 2 * 10**7, 1000
 """Random signs drawn in all, unless the caller says otherwise; and no fewer patterns than this."""
+
+
+RANDOM_SIGNS: Final = "random sign patterns"
+"""Part of how a p-value says that signs were drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,7 @@ def sign_flip_test(differences: Lattice | Iterable[Score], *, seed: int = 0, dra
     else:
         patterns = draws or max(_FEWEST, min(_RESAMPLES, _SIGNS // flipped))
         drawn = _share_drawn(sizes, observed, seed, patterns)
-        p, used = Probability(float(drawn), drawn, f"{patterns:,} random sign patterns, seed {seed}"), seed
+        p, used = Probability(float(drawn), drawn, f"{patterns:,} {RANDOM_SIGNS}, seed {seed}"), seed
     return SignFlipTest(values.n, flipped, mean, p, used)
 
 

@@ -42,7 +42,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         about = {"schema_version": 1, "round_id": name, "proposers": ["worker-curator-01"]}
         ingest(folder_of(place / name, {"pairs": rows}, about=about), desk.workspace, now=NOW)
     ingest(WORKED_EXAMPLE, desk.workspace, round_id="older-grid", now=NOW)
-    desk.propose(desk.workspace.round("older-grid"), grid=load_grid(EARLIER_GRID_PATHS[0]))
+    desk.propose(desk.workspace.round("older-grid"), grid=load_grid(EARLIER_GRID_PATHS[-1]))
     ingest(Path(__file__).parents[2] / "data" / "rounds" / "judges", desk.workspace, now=NOW)
     load_or_assess(desk.workspace, desk.workspace.round("good"), default_grid())
     return desk.workspace.root

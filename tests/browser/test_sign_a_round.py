@@ -153,7 +153,7 @@ def test_from_the_rounds_list_to_a_receipt_that_verifies(browser: Browser, addre
     assert entry.statement.payload.decode() == shown
     predicate = entry.statement.predicate
     assert predicate["comment"] == "Read every page; 20 of 20 regressions opened."
-    assert entry.statement.predicate_type == "urn:countersign:decision:v2"
+    assert entry.statement.predicate_type == "urn:countersign:decision:v3"
     assert {check["name"] for check in predicate["strength"]["checks"]} >= {"net_gain", "regressions"} and predicate["strength"]["holdout"]
     coverage = predicate["coverage"]
     assert coverage["opened"] == {"pages": [navigation.BY_KEY[key].title for key in navigation.EVIDENCE], "not_opened": []}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support_signing import COVERAGE, REFUSAL, STRENGTH, Court, as_version_1, court, decision, proposal, registration, sha
+from support_signing import COVERAGE, REFUSAL, STRENGTH, Court, as_version_1, as_version_2, court, decision, proposal, registration, sha
 
 from core.canonical import canonical_bytes, canonical_digest
 from core.errors import ReceiptError
@@ -32,6 +32,7 @@ def every_kind(made: Court, approval: Statement) -> dict[str, Statement]:
     return {
         "decision": approval, "proposal": proposal(view, made.registry, made.ana.id, "r9"),
         "registration": registration(view, made.registry, made.eva.id), "decision of version 1": as_version_1(approval),
+        "decision of version 2": as_version_2(approval),
     }
 
 
@@ -41,8 +42,8 @@ def documents(statement: Statement) -> Any:
 
 def test_in_toto_statement_v1(every_kind: dict[str, Statement]) -> None:
     types = {
-        "decision": "urn:countersign:decision:v2", "proposal": "urn:countersign:proposal:v1", "registration": "urn:countersign:registration:v1",
-        "decision of version 1": "urn:countersign:decision:v1",
+        "decision": "urn:countersign:decision:v3", "proposal": "urn:countersign:proposal:v1", "registration": "urn:countersign:registration:v1",
+        "decision of version 1": "urn:countersign:decision:v1", "decision of version 2": "urn:countersign:decision:v2",
     }
     assert types.keys() == every_kind.keys()
     for kind, statement in every_kind.items():
@@ -50,7 +51,8 @@ def test_in_toto_statement_v1(every_kind: dict[str, Statement]) -> None:
         assert sorted(document) == ["_type", "predicate", "predicateType", "subject"]
         assert document["_type"] == "https://in-toto.io/Statement/v1"
         assert document["predicateType"] == statement.predicate_type == types[kind]
-        assert statement.kind == kind.split()[0] and statement.is_newest is (kind != "decision of version 1")
+        assert statement.kind == kind.split()[0] and statement.is_newest is ("version" not in kind)
+        assert statement.has_strength is (kind in ("decision", "decision of version 2"))
         assert canonical_bytes(document) == statement.payload
         assert parse_statement(statement.payload) == statement
 
@@ -149,7 +151,7 @@ def test_each_member_is_needed_and_no_other_is_taken(every_kind: dict[str, State
         ({"comment": "x" * 4001}, "too_long"),
         ({"decision": "maybe"}, "wrong_type"),
         ({"strength": {"version": 1}}, "wrong_fields"),
-        ({"strength": STRENGTH | {"version": 3}}, "wrong_type"),
+        ({"strength": STRENGTH | {"version": 4}}, "wrong_type"), ({"strength": STRENGTH | {"version": 2}}, "wrong_type"),
         ({"strength": STRENGTH | {"kappa": 1}}, "wrong_fields"),
         ({"strength": {}}, "wrong_fields"),
         ({"coverage": COVERAGE | {"opened": []}}, "wrong_type"),
@@ -192,13 +194,16 @@ def test_reason_codes_are_sorted_and_different(approval: Statement) -> None:
 
 
 def test_each_version_holds_its_own_sub_objects_and_no_other(approval: Statement) -> None:
-    """Strict in both versions: nothing is taken unread, so that nothing unread can be shown as evidence."""
-    first = as_version_1(approval)
+    """Strict in all versions: nothing is taken unread, so that nothing unread can be shown as evidence."""
+    first, second = as_version_1(approval), as_version_2(approval)
     assert first.predicate["strength"] == first.predicate["coverage"] == {"version": 1}
     for statement, member, value in [
         (first, "strength", STRENGTH), (first, "coverage", COVERAGE), (first, "strength", {"version": 2}),
         (first, "coverage", {"version": 3, "x": 1}),
-        (approval, "strength", {"version": 1}), (approval, "coverage", {"version": 1}), (approval, "coverage", {"version": 3, "x": 1}),
+        (second, "strength", STRENGTH), (second, "coverage", COVERAGE), (approval, "strength", second.predicate["strength"]),
+        (second, "coverage", second.predicate["coverage"] | {"opened": {"pages": [], "not_opened": []}}),
+        (approval, "coverage", second.predicate["coverage"]), (approval, "strength", {"version": 1}), (approval, "coverage", {"version": 1}),
+        (approval, "coverage", {"version": 3, "x": 1}),
     ]:
         with pytest.raises(ReceiptError):
             parse_statement(canonical_bytes(replaced(documents(statement), ("predicate", member), value)))
@@ -206,7 +211,7 @@ def test_each_version_holds_its_own_sub_objects_and_no_other(approval: Statement
 
 def test_an_unknown_version_of_a_predicate_is_refused(approval: Statement) -> None:
     with pytest.raises(ReceiptError) as caught:
-        parse_statement(canonical_bytes(documents(approval) | {"predicateType": "urn:countersign:decision:v3"}))
+        parse_statement(canonical_bytes(documents(approval) | {"predicateType": "urn:countersign:decision:v4"}))
     assert caught.value.code == "wrong_type"
 
 

@@ -1,4 +1,4 @@
-"""What a decision of version 2 says of its evidence: computed again and compared, or kept as it was seen."""
+"""What a decision of versions 2 and 3 says of its evidence: computed again and compared, or kept as it was seen."""
 from __future__ import annotations
 
 import copy
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from support_desk import Desk, desk
-from support_signing import COVERAGE, NOW, append, as_version_1, rules_of
+from support_signing import COVERAGE, NOW, append, as_version_1, as_version_2, rules_of
 
 from core.canonical import canonical_bytes
 from core.errors import CountersignError, ReceiptError
@@ -79,7 +79,7 @@ def test_the_statement_holds_the_strength_that_the_assessment_shows(tmp_path: Pa
     assert canonical_bytes(predicate["strength"]) == canonical_bytes(dict(d.assess(source).strength))
     judge = predicate["strength"]["judges"][0]
     assert [check["text"] for check in judge["checks"] if check["name"] == "false_positive_rate"] == ["meets, not proven: needs 56 more failed cases"]
-    assert predicate["coverage"].keys() == {"version", "exposure", "sampling", "opened"} and predicate["coverage"]["opened"] is None
+    assert predicate["coverage"].keys() == {"version", "exposure", "sampling", "opened", "drift"} and predicate["coverage"]["opened"] is None
 
 
 def test_it_verifies_and_says_what_was_compared(tmp_path: Path) -> None:
@@ -108,6 +108,8 @@ def test_a_round_under_the_first_grid_verifies_too(tmp_path: Path) -> None:
         (("judges", 0, "checks", 2, "more"), None), (("judges", 0, "kappa", "value"), 0.751), (("judges", 0, "paradox"), "None."),
         (("holdout", "exact", "value"), 0.049), (("holdout", "sentence"), "candidate beats baseline"), (("holdout", "standing"), "shown better"),
         (("holdout", "gaps"), []), (("confidence",), "0.99"), (("keys_off",), ["wanted_power"]), (("no_holdout",), "not supplied"), (("judges",), []),
+        (("judges", 0, "evidence", 0, "text"), "No position bias."), (("judges", 0, "slices_left_out"), 5), (("holdout", "no_slices"), None),
+        (("no_behaviours",), None),
     ],
     ids=lambda value: ".".join(map(str, value)) if isinstance(value, tuple) else "",
 )
@@ -125,6 +127,19 @@ def test_coverage_is_as_seen_and_never_computed_again(tmp_path: Path) -> None:
     assert case.verify().outcome == "APPROVED"
     (case.desk.workspace.root / EXPOSURE_FILE).unlink()
     assert case.verify().outcome == "APPROVED"
+
+
+def test_version_2_is_computed_in_its_own_words_and_compared(tmp_path: Path) -> None:
+    """An engine that writes version 3 still computes what version 2 says, and refuses what it does not."""
+    result = signed(tmp_path / "right", as_version_2).verify()
+    assert result.outcome == "APPROVED" and "the strength of evidence are byte for byte" in dict(result.checks)["recomputed"]
+
+    def wrong(statement: Statement) -> Statement:
+        return as_version_2(with_member("strength", ("holdout", "sentence"), "candidate beats baseline")(statement))
+
+    with pytest.raises(CountersignError) as caught:
+        signed(tmp_path / "wrong", wrong).verify()
+    assert (caught.value.code, caught.value.exit_code) == ("recomputed_differently", 7)
 
 
 def test_an_earlier_version_verifies_and_says_that_it_holds_no_strength(tmp_path: Path) -> None:
