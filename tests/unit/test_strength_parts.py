@@ -140,7 +140,8 @@ def test_version_2_is_what_it_was(real: Workspace) -> None:
 
 
 def test_a_hardly_different_kappa_is_not_called_only_or_lifted() -> None:
-    """50/9/6/35: agreement .85, chance (59 * 56 + 41 * 44)/10^4 = .5108, kappa (.85 - .5108)/.4892 = .6934, PABAK .7: .0066 apart; AC1 289/409 = .7066.
+    """50/9/6/35: agreement .85, chance (59 * 56 + 41 * 44)/10^4 = .5108, kappa (.85 - .5108)/.4892 = .6934, PABAK .7: .0066 apart;
+    AC1 289/409 = .7066.
     80/10/5/5: kappa .318, PABAK .7."""
     near = Confusion(50, 9, 6, 35)
     assert paradox_sentence(near) == (
