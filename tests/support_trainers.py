@@ -62,7 +62,7 @@ def llamafactory_sharegpt(row: Mapping[str, Any]) -> Read:
     return [message(turn) for turn in turns], [message(row["chosen"])], [message(row["rejected"])], json.loads(row["tools"]) if row["tools"] else None
 
 
-def _swift(messages: Messages) -> Messages:
+def swift_turns(messages: Messages) -> Messages:
     told: Messages = []
     for message in messages:
         if message["role"] == "tool_call":
@@ -77,13 +77,13 @@ def _swift(messages: Messages) -> Messages:
 
 
 def swift(row: Mapping[str, Any]) -> Read:
-    chosen = _swift(row["messages"])
+    chosen = swift_turns(row["messages"])
     tools = row.get("tools")
     return chosen[:-1], chosen[-1:], [assistant(row["rejected_response"])], json.loads(tools) if tools else None
 
 
 def swift_messages(row: Mapping[str, Any]) -> Read:
-    chosen, rejected = _swift(row["messages"]), _swift(row["rejected_messages"])
+    chosen, rejected = swift_turns(row["messages"]), swift_turns(row["rejected_messages"])
     shared = next((place for place, (one, other) in enumerate(zip(chosen, rejected, strict=False)) if one != other), len(chosen))
     tools = row.get("tools")
     assert tools == row.get("rejected_tools")

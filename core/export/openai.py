@@ -17,6 +17,8 @@ def _row(pair: ExportPair) -> Row:
     given: Row = {"messages": with_text_arguments(prompt)}
     if pair.tools is not None:
         given["tools"] = _schemas(pair.tools)
+    if pair.parallel_tool_calls is not None:
+        given["parallel_tool_calls"] = pair.parallel_tool_calls
     return {"input": given, "preferred_output": _output(chosen, "chosen"), "non_preferred_output": _output(rejected, "rejected")}
 
 

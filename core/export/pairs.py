@@ -15,6 +15,7 @@ Message = dict[str, Any]
 Content = str | list[Message]
 """A text, or a list of messages."""
 
+_PARALLEL: Final = "parallel_tool_calls"
 _FIGURES: Final = ("ref_logp_chosen", "ref_logp_rejected", "chosen_score", "rejected_score")
 TOOLS, TEMPLATE = "tools", "chat_template_kwargs"
 """Columns of a row that say how its messages are rendered; a round keeps them among its unknown columns."""
@@ -25,7 +26,8 @@ RENDERED: Final = (TOOLS, TEMPLATE, "images", "videos", "audios")
 @dataclass(frozen=True, slots=True)
 class ExportPair:
     """One admitted pair. ``rank`` counts from 0 in the signed order; ``chosen`` and ``rejected`` have one form, text or messages.
-    ``rendered`` holds those of RENDERED that the row had; ``tools`` is a list of schemas or their JSON text, or None."""
+    ``rendered`` holds those of RENDERED that the row had; ``tools`` is a list of schemas or their JSON text, or None;
+    ``parallel_tool_calls`` is what a row of OpenAI's said, for rows of OpenAI's."""
 
     rank: int
     pair_id: str
@@ -34,6 +36,7 @@ class ExportPair:
     rejected: Content
     rendered: Mapping[str, Any] = field(default_factory=dict)
     figures: Mapping[str, float | None] | None = None
+    parallel_tool_calls: bool | None = None
 
     @property
     def tools(self) -> Any:
@@ -79,7 +82,13 @@ def _pair(rank: int, numbers: Mapping[str, Any], texts: Mapping[str, Any]) -> Ex
     sides = {name: _content(texts[name], texts[f"{name}_messages"]) for name in ("prompt", "chosen", "rejected")}
     extra = {} if numbers["extra"] is None else json.loads(numbers["extra"])
     rendered = {name: extra[name] for name in RENDERED if extra.get(name) is not None}
-    return ExportPair(rank, numbers["pair_id"], **sides, rendered=rendered, figures={name: numbers[name] for name in _FIGURES})
+    figures = {name: numbers[name] for name in _FIGURES}
+    # OpenAI's rows have it in their input, what is not messages or tools of which a round keeps under that name
+    given = extra.get("input")
+    parallel = given.get(_PARALLEL) if isinstance(given, dict) else None
+    return ExportPair(
+        rank, numbers["pair_id"], **sides, rendered=rendered, figures=figures, parallel_tool_calls=parallel if isinstance(parallel, bool) else None,
+    )
 
 
 def _content(text: str, messages: str | None) -> Content:

@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 import datasets
 import pytest
+import torch
 from support_clients import rendered, tokenizer, trainer
 from support_desk import Desk
 from support_export import CASE_17, CASE_21, CHAT, approved_round, rows_of, signed_export
@@ -98,6 +100,32 @@ def test_the_trainer_trains_with_the_settings_of_the_recipe(everything: tuple[De
     # policy and reference are the same model at the first step: margin 0, so the DPO part is log 2, and the sft part is on top of it
     assert logged["rewards/margins"] == pytest.approx(0, abs=1e-6)
     assert logged["loss"] > 0.6931
+
+
+def test_trls_sft_term_is_a_token_mean_and_ours_is_not(tmp_path: Path) -> None:
+    """The sentence of the recipe, with numbers: two pairs whose chosen answers have 4 and 41 tokens, an end-of-sequence token included."""
+    rows = [
+        pair(pair_id="short", prompt="Say a.", chosen="aaa", rejected="No."),
+        pair(pair_id="long", prompt="Say b.", chosen="b " * 20, rejected="Never."),
+    ]
+    done = signed_export(*approved_round(tmp_path, rows, alone=True), tmp_path / "d", "trl-plain", parquet=True)
+    settings = json.loads((done.folder / "training-recipe.json").read_text("utf-8"))["trainers"]["trl"]["settings"]
+    made = trainer(tmp_path / "out", loaded(done, tmp_path), **settings)
+    sums, counts = [], []
+    for row in made.train_dataset:
+        tokens = torch.tensor([row["prompt_ids"] + row["chosen_ids"]])
+        with torch.no_grad():
+            logps = torch.log_softmax(made.model(tokens).logits[0, :-1].double(), -1)
+        start = len(row["prompt_ids"]) - 1
+        sums.append(-logps[range(start, tokens.shape[1] - 1), tokens[0, start + 1:]].sum().item())
+        counts.append(len(row["chosen_ids"]))
+    assert sorted(counts) == [4, 41]
+    made.train()
+    # policy and reference are the same model: log 2 for the DPO part, alpha is 1
+    logged = made.state.log_history[0]["loss"] - math.log(2)
+    token_mean, pair_mean = sum(sums) / sum(counts), sum(total / count for total, count in zip(sums, counts, strict=True)) / 2
+    assert logged == pytest.approx(token_mean, abs=1e-3)
+    assert abs(token_mean - pair_mean) > 5e-3 and logged != pytest.approx(pair_mean, abs=5e-3)
 
 
 def test_older_spelling_is_gone_from_this_trl() -> None:

@@ -260,6 +260,16 @@ def test_template_settings_stand_in_every_row_once_one_has_them(tmp_path: Path) 
     assert [json.loads(row["chat_template_kwargs"]) for row in table] == [row["chat_template_kwargs"] for row in rows_of(done)]
 
 
+def test_what_openais_rows_said_besides_comes_back(tmp_path: Path) -> None:
+    rows = [pair(pair_id="o", prompt=[say("user", "q")], chosen=[say("assistant", "a")], rejected=[say("assistant", "b")],
+                 input={"parallel_tool_calls": False})]
+    desk, source = approved_round(tmp_path, rows, alone=True)
+    (row,) = rows_of(signed_export(desk, source, tmp_path / "d", "openai"))
+    assert row["input"] == {"messages": [say("user", "q")], "parallel_tool_calls": False}
+    (row,) = rows_of(signed_export(desk, source, tmp_path / "t"))
+    assert set(row) == {"prompt", "chosen", "rejected"}
+
+
 def test_longer_answers_as_single_turns(made: tuple[Desk, Round], tmp_path: Path) -> None:
     done = signed_export(*made, tmp_path / "d", "openai", turns="divergence")
     assert done.facts.rows == 9 and done.facts.cut == 1  # tool-1 goes on after its call
