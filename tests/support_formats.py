@@ -41,7 +41,8 @@ def _bytes(name: str, rows: list[Any]) -> bytes:
     if name.endswith(".json"):
         return json.dumps(rows, ensure_ascii=False).encode()
     sink = pa.BufferOutputStream()
-    table = rows if isinstance(rows, pa.Table) else pa.Table.from_pylist(rows)
+    names = [] if isinstance(rows, pa.Table) else list(dict.fromkeys(key for row in rows for key in row))
+    table = rows if isinstance(rows, pa.Table) else pa.Table.from_pylist([{key: row.get(key) for key in names} for row in rows])
     if name.endswith(".parquet"):
         pq.write_table(table, sink)
     else:

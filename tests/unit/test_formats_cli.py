@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 from support_formats import PUBLISHED, written
+from support_rounds import WORKED_EXAMPLE, bundle, folder_of, round_of, tables_of
 
 from core.cli import output
 from core.cli.main import run
@@ -139,3 +140,31 @@ def test_a_progress_bar_is_drawn_on_a_terminal(cli: Line, tmp_path: Path, monkey
     path = written(tmp_path, "a.parquet", [ROW] * 9000)
     assert cli("ingest", path, "--format", "auto", "--proposer", "ana", *DECLARED)[0] == 0
     assert "pairs" in screen.getvalue() and "9000/9000" in screen.getvalue()
+
+
+def test_a_round_of_foreign_files_goes_all_the_way_to_a_verified_receipt(cli: Line, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worked example with its pairs as TRL rows: log-probs in TRL's spelling, texts as messages. The receipt is the known one."""
+    monkeypatch.setenv("COUNTERSIGN_PASSPHRASE", "correct horse battery staple")
+    parts = tables_of(bundle())
+    spelled = {"policy_logp_chosen": "policy_chosen_logps", "policy_logp_rejected": "policy_rejected_logps",
+               "ref_logp_chosen": "ref_chosen_logps", "ref_logp_rejected": "reference_rejected_logps"}
+    pairs = [{spelled.get(name, name): value for name, value in row.items()} for row in parts.pop("pairs")]
+    sources = {"pairs": [{"file": "train.parquet", "format": "trl", "options": {"logps": "sums"}}]}
+    place = folder_of(tmp_path / "in", parts, about=round_of(bundle()) | {"sources": sources}, form="json")
+    written(place, "train.parquet", pairs)
+    keys = cli.workspace / "keys"
+    for name in ("worker-curator-01", "worker-verifier-02"):
+        assert cli("keygen", "--id", name)[0] == 0
+    enrolled = (("worker-curator-01", "worker-verifier-02", "proposer"), ("worker-verifier-02", "worker-curator-01", "reviewer"))
+    for name, by, role in enrolled:
+        assert cli("enrol", keys / f"{name}.enrol.json", "--by", by, "--role", role)[0] == 0
+    assert cli("ingest", place)[0] == 0
+    assert cli("propose", "round-07", "--key", keys / "worker-curator-01")[0] == 0
+    code, out, err = cli("sign", "--round", "round-07", "--approve", "--comment", "Read.", "--key", keys / "worker-verifier-02", "--yes")
+    assert code == 0, out + err
+    assert cli("ledger", "export", "1", "--out", tmp_path / "decision.zip")[0] == 0
+    code, out, err = cli("verify", tmp_path / "decision.zip")
+    assert code == 0 and out.rstrip().endswith("APPROVED"), out + err
+    receipt = json.loads((WORKED_EXAMPLE.parent / "receipt.json").read_text("utf-8"))
+    code, out, _ = cli("decide", "round-07", "--reviewer", "worker-verifier-02", "--canonical")
+    assert (code, json.loads(out)) == (0, receipt)

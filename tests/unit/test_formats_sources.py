@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,11 @@ from core.rounds.form import check_form
 from core.rounds.ingest import ingest
 from core.rounds.manifest import RoundManifest
 from core.rounds.notes import round_notes
+from core.rounds.readers.containers import raw_rows
+from core.rounds.readers.format import Declared, Format
+from core.rounds.readers.formats import FORMATS
 from core.rounds.readers.single import ForeignFile
+from core.rounds.typing_rows import RawRow
 from dashboard.blocks import text
 from dashboard.overview_view import facts_rows
 
@@ -255,3 +260,53 @@ def test_stored_sources_are_read_strictly(tmp_path: Path) -> None:
             RoundManifest.from_document(document | change)
         assert caught.value.code == code, change
     assert ROUND["schema_version"] == 1  # a proposer may state any version that is known
+
+
+# a holdout out of a foreign file
+
+
+@pytest.fixture
+def holdout_format(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A format of holdout items, as an evaluation tool's documents would be one."""
+    def rows(declared: Declared) -> Iterator[RawRow]:
+        for row in raw_rows(declared.path, declared.file, declared.notes):
+            value = row.value
+            yield RawRow(row.line, {"id": value["key"], "prompt": value["text"], **value.get("more", {})}, row.raw)
+
+    monkeypatch.setitem(FORMATS, "test-items", Format("test-items", "holdout", "items of a test", rows, lambda first, path: None))  # type: ignore[index]
+
+
+ITEMS = [{"key": "h1", "text": "Add 2 and 3."}, {"key": "h2", "text": "Name the capital of Chile."}]
+ITEMS_DIGEST = "551296812c0808647a72455e5d6a7c3ae537fed032254e569cb2a9ef20699bda"
+"""Of the holdout with these two items (tests/fixtures/oracles/holdout_digest.json, two_items)."""
+
+
+def items_folder(place: Path, files: dict[str, Any], **about: Any) -> Path:
+    sources = {"holdout": [{"file": name, "format": "test-items"} for name in files]}
+    return folder(place, sources, files, **about)
+
+
+@pytest.mark.usefixtures("holdout_format")
+def test_items_of_a_foreign_file_are_hashed_like_any_other(tmp_path: Path) -> None:
+    place = items_folder(tmp_path / "input", {"a.jsonl": ITEMS}, holdout_lock={"sha256": ITEMS_DIGEST})
+    source, report = ingested(tmp_path, place)
+    assert (report.counts, source.holdout_digest) == ({"holdout": 2}, ITEMS_DIGEST)
+
+
+@pytest.mark.usefixtures("holdout_format")
+@pytest.mark.parametrize(("files", "code"), [
+    ({"a.jsonl": ITEMS, "b.jsonl": ITEMS}, "part_given_twice"), ({"a.jsonl": [*ITEMS, ITEMS[0]]}, "duplicate_holdout_id"),
+    ({"a.jsonl": []}, "empty_holdout"),
+    ({"a.jsonl": [ITEMS[0] | {"more": {"level": 1.0}}]}, "ambiguous_number"), ({"a.jsonl": [ITEMS[0] | {"key": 7}]}, "wrong_type"),
+])
+def test_items_of_a_foreign_file_are_checked(tmp_path: Path, files: dict[str, Any], code: str) -> None:
+    error = refused(tmp_path, items_folder(tmp_path / "input", files, holdout_lock={"sha256": ITEMS_DIGEST}))
+    assert error.code == code
+
+
+@pytest.mark.usefixtures("holdout_format")
+def test_a_holdout_needs_its_lock_and_a_folder(tmp_path: Path) -> None:
+    assert refused(tmp_path, items_folder(tmp_path / "input", {"a.jsonl": ITEMS})).code == "missing_lock"
+    with pytest.raises(RoundError) as caught:
+        ingest(written(tmp_path, "a.jsonl", ITEMS), workspace_at(tmp_path), now=NOW, foreign=ForeignFile("test-items", ("ana",), {}))
+    assert caught.value.code == "part_needs_a_folder"
