@@ -2,6 +2,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -192,3 +195,11 @@ def test_a_chat_is_looked_at_turn_by_turn_and_as_a_whole() -> None:
     alone = chat(("user", ASK))
     assert [one.text for one in field_texts("prompt", flattened(alone), json.dumps(alone))] == [ASK]
     assert [one.text for one in field_texts("chosen", ASK, None)] == [ASK]
+
+
+def test_the_benchmark_finds_what_it_planted() -> None:
+    """400 texts of one template against 30: rows 0 and 200 are copies, rows 100 and 300 hold a locked text, nothing else is a hit."""
+    root = Path(__file__).parents[2]
+    command = [sys.executable, str(root / "benchmarks" / "contamination_speed.py"), "--rows", "400", "--locked", "30", "--chunks", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(root)})
+    assert done.stdout.startswith("400 x 30 texts") and ", 4 rows contaminated" in done.stdout
