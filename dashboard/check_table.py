@@ -64,7 +64,7 @@ def distance_spans(check: Check) -> list[Span]:
     distance = check["distance"]
     if distance is None:
         return []
-    return [blocks.distance_bar(bar_share(check), inside=distance["inside"], label=distance["text"]), text(distance["text"])]
+    return [blocks.distance_bar(bar_share(check), inside=distance["inside"], label=distance["text"]), {"k": "break"}, text(distance["text"])]
 
 
 def bar_share(check: Check) -> float:

@@ -23,9 +23,9 @@ def mark() -> Span:
     return badge(WORD, "bad", "broken")
 
 
-def why(fault: CountersignError) -> list[Span]:
-    """What is wrong with a line, and what the error asks for, as a terminal says it."""
-    return [text(f"Expected {fault.expected}; got {fault.got}. "), mono(fault.code, blocks.MUTED)]
+def reason(fault: CountersignError) -> list[Span]:
+    """What is wrong with a line, and who has to act, as a terminal says it."""
+    return [text(f"Expected {fault.expected}; got {fault.got}. {todo(fault)} "), mono(fault.code, blocks.MUTED)]
 
 
 def todo(fault: CountersignError) -> str:
@@ -62,8 +62,7 @@ def round_notice(ledger: LedgerView, signed: LedgerView, entries: Sequence[Ledge
     one = len(entries) == 1
     count = f"{words.plural(len(entries), 'line')} of the ledger about this round {'was' if one else 'were'} left out: "
     lines: list[list[Span | str]] = [[strong(count), f"no signature that counts stands behind {'it' if one else 'them'}."]]
-    lines += [[link(f"entry {entry.index}", "ledger", entry=str(entry.index)), text(f" claims {claim(entry)}. "), *why(faults[entry.index]),
-               text(f" {todo(faults[entry.index])}")]
+    lines += [[link(f"entry {entry.index}", "ledger", entry=str(entry.index)), text(f" claims {claim(entry)}. "), *reason(faults[entry.index])]
               for entry in entries]
     blocked = _in_the_way(ledger, signed, entries)
     lines.append(["Until then nobody can sign or propose here." if blocked else "Nothing else here changes by it."])

@@ -7,7 +7,9 @@ from typing import Any, Final
 import streamlit as st
 
 from core.errors import CountersignError
-from core.persons.times import parse_z_time
+from core.persons.person import Person, RegisteredKey
+from core.persons.registry import Registry
+from core.persons.times import parse_z_time, z_time
 from core.rounds.workspace import Workspace
 from core.settings import SETTINGS
 from core.signing.admission import check_person, check_signature
@@ -39,6 +41,8 @@ def draw(workspace: Workspace, desk: Desk) -> None:
     if unknown is not None:
         components.state_notice("unknown-entry", "broken", f"The ledger has no entry {unknown}.", "Choose one below.")
     _chain(ledger, desk)
+    if desk.registry is not None:
+        components.section("revocations", "Revocations and expiries", *revocations(desk.registry))
     verify_upload(workspace, desk)
 
 
@@ -77,6 +81,29 @@ def head_rows(ledger: LedgerView) -> list[tuple[str, list[Span]]]:
     return rows
 
 
+def revocations(registry: Registry) -> list[Block]:
+    """Persons and keys whose signatures stop counting at an entry or a time, as the registry says now."""
+    rows = [(blocks.cell(strong(person.id)), *_limits(person)) for person in registry.persons if _is_limited(person)]
+    rows += [(blocks.cell(strong(person.id), text("  "), mono(key.public.keyid)), *_limits(key))
+             for person in registry.persons for key in person.keys if _is_limited(key)]
+    used = blocks.paragraph(muted("By the registry "), blocks.digest(registry.digest, "the registry's digest"), muted(" as it stands here. "),
+                            muted("An entry made before a revocation keeps counting; later ones are unknown." if rows else
+                                  "No person and no key in it is revoked or expires."))
+    columns = [blocks.column("Person or key", head=True), blocks.column("Revoked"), blocks.column("Expires")]
+    table = [blocks.table("revocations", columns, [blocks.row(*cells) for cells in rows], label="Revocations and expiries", fit=True)]
+    return [*(table if rows else []), used]
+
+
+def _is_limited(holder: Person | RegisteredKey) -> bool:
+    return holder.revoked_from_index is not None or holder.expires is not None
+
+
+def _limits(holder: Person | RegisteredKey) -> tuple[dict[str, Any], dict[str, Any]]:
+    index, expires = holder.revoked_from_index, holder.expires
+    revoked = muted("no") if index is None else text(f"from entry {words.count(index)} on")
+    return blocks.cell(revoked), blocks.cell(muted("no") if expires is None else text(words.short_time(z_time(expires)), "nowrap"))
+
+
 def page_of(ledger: LedgerView) -> list[LedgerEntry]:
     """The entries of the present page, newest first."""
     newest = list(reversed(ledger.entries))
@@ -97,7 +124,7 @@ def chain_table(entries: list[LedgerEntry], faults: Mapping[int, CountersignErro
 def _row(entry: LedgerEntry, fault: CountersignError | None) -> dict[str, Any]:
     predicate = entry.statement.predicate
     what = [signing_words.entry_badge(entry)] if fault is None else [left_out.mark()]
-    reason = [] if fault is None else [text(f"Claims {left_out.claim(entry)}. "), *left_out.why(fault), text(f" {left_out.todo(fault)}")]
+    reason = [] if fault is None else [text(f"Claims {left_out.claim(entry)}. "), *left_out.reason(fault)]
     return blocks.row(
         blocks.cell(blocks.link(str(entry.index), "ledger", entry=str(entry.index), title="Open this entry")),
         blocks.cell(*what), blocks.cell(*_about(entry)), blocks.cell(text(entry.statement.signer, "keep")),
@@ -135,7 +162,7 @@ def signature_check(entry: LedgerEntry, desk: Desk) -> Block:
     except CountersignError as error:
         return blocks.notice(
             "broken", "bad", [strong("It does not hold under this registry."), text(" This entry counts for nothing.")],
-            left_out.why(error), [left_out.todo(error)],
+            left_out.reason(error),
         )
     said = f" by {person.id}, with their key, enrolled and not revoked for this entry"
     return blocks.notice("check", "ok", [strong("The signature holds"), text(said)], [mono(entry.envelope.signature.keyid, blocks.MUTED)])

@@ -219,3 +219,13 @@ def test_no_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(WORKSPACE_VARIABLE, str(tmp_path / "nowhere"))
     at = open_page("ledger.py")
     assert not at.exception and "No round yet" in read(at)
+
+
+def test_revocations_and_expiries_of_the_registry(room: Room) -> None:
+    assert "No person and no key in it is revoked or expires." in read(open_page("ledger.py"), "section-revocations")
+    gone = Actor("gone@example.org", extra='revoked_from_index = 2\nexpires = "2027-01-31T00:00:00Z"')
+    room.desk.write_registry(room.desk.curator, room.desk.verifier, room.desk.ben, gone)
+    at = open_page("ledger.py")
+    assert not at.exception
+    assert table(at, "section-revocations") == [["gone@example.org", "from entry 2 on", "2027-01-31 00:00 UTC"]]
+    assert room.desk.registry.digest[:12] in read(at, "section-revocations")
