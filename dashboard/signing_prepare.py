@@ -122,7 +122,7 @@ def _decision(view: View, ledger: LedgerView) -> None:
         on_click=signing_actions.prepare_clicked, args=(view.workspace, view.round, view.computed, person, choice),
     )
     if reason is None:
-        said = "Nothing is signed yet: the next step shows the exact bytes."
+        said = "Nothing is signed yet: the decision is computed again from the round, and the next step shows the exact bytes."
     else:
         said = f"Not yet: {reason}"
     components.sheet("why-prepare", blocks.paragraph(muted(said, blocks.SMALL)))

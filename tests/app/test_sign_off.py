@@ -10,12 +10,13 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 from support_desk import BUNDLE, Desk
-from support_sheets import links, sheets, table
+from support_sheets import links, said, sheets, table
 from support_sign_off import PASSPHRASE, Room, make_desk, prepare, read, room_of, sign
 from support_signing import Actor
 
 from core.canonical import canonical_bytes, sha256_hex
 from core.errors import CountersignError
+from core.gates.receipt import PROMOTE_AWAITING
 from core.grid import Grid, default_grid, grid_from_document
 from core.persons.registry import Registry
 from core.rounds.folder import Round
@@ -610,3 +611,18 @@ def test_the_reasons_in_words_are_the_cores(room: Room) -> None:
         Registry.from_bytes(b"registry_version = 2\n")
     error = caught.value
     assert error.expected in signing_rules.in_words(error) and error.got in signing_rules.in_words(error)
+
+
+def test_figures_that_somebody_edited_are_not_prepared(room: Room) -> None:
+    """The engine refuses this round; the stored assessment says promote, with a digest beside it that fits."""
+    source = room.desk.round("edited", preregistered_holdout_sha256="0" * 64)
+    room.desk.propose(source)
+    folder = room.desk.assess(source).folder
+    document = json.loads((folder / "assessment.json").read_bytes()) | {"verdict": PROMOTE_AWAITING}
+    data = canonical_bytes(document)
+    for name, content in (("assessment.json", data), ("assessment.sha256", f"{sha256_hex(data)}  assessment.json\n".encode())):
+        (folder / name).chmod(0o644)
+        (folder / name).write_bytes(content)
+    at = prepare(room.open(source, VERIFIER))
+    assert not at.exception and "assessment_changed" in said(at)
+    assert not list(room.desk.workspace.prepared_dir.glob("*/statement.json"))

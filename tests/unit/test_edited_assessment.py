@@ -230,6 +230,16 @@ def test_decide_fresh_and_require_approved_do_not_take_the_stored_figures(d: Des
         assert shown["error"] == "assessment_changed" and "verdict" not in shown
 
 
+def test_the_command_line_prepares_nothing_of_it(d: Desk, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    source = proposed(d, **REFUSED)
+    edited(d.assess(source), promoted)
+    computed_here.forget()
+    out = tmp_path / "statement.json"
+    options = ["--approve", "--as", d.verifier.id, "--prepare-only", "--out", str(out), "--workspace", str(d.workspace.root)]
+    assert run(["sign", "--round", source.digest, *options]) == 6
+    assert "assessment_changed" in capfd.readouterr().err and not out.exists()
+
+
 def test_confirmed_stores_what_is_not_stored_yet(d: Desk) -> None:
     source = d.round()
     found = confirmed_assessment(d.workspace, source, default_grid())
