@@ -44,6 +44,13 @@ def test_log_probs_that_nobody_declared_refuse_the_file(tmp_path: Path, name: st
     assert (error.code, error.where and error.where.field) == ("undeclared_logps", name)
 
 
+def test_log_probs_that_come_later_refuse_the_file_too(tmp_path: Path) -> None:
+    error = refused(tmp_path / "a", "a.jsonl", [ROW, ROW, ROW | {"policy_logp_chosen": -1.0}])
+    assert (error.code, str(error.where)) == ("undeclared_logps", "a.jsonl, line 3, field policy_logp_chosen")
+    error = refused(tmp_path / "b", "a.jsonl", [ROW | {"ref_chosen_logps": -1.0}, ROW | {"ref_mean_chosen_logps": -1.0}], logps="sums")
+    assert (error.code, error.where and error.where.line) == ("averaged_logps", 2)
+
+
 def test_averages_are_no_sums(tmp_path: Path) -> None:
     error = refused(tmp_path, "a.jsonl", [ROW | {"ref_mean_chosen_logps": -0.5}], logps="sums")
     assert (error.code, error.where and error.where.field) == ("averaged_logps", "ref_mean_chosen_logps")

@@ -4,8 +4,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
-from support_formats import assistant, codes, column, extras, note, quarantine, read, texts, user
+from support_formats import assistant, codes, column, extras, note, quarantine, read, refused, texts, user
 
 
 def binarized(chosen: Any, rejected: Any, **more: Any) -> dict[str, Any]:
@@ -67,6 +68,14 @@ def test_a_rating_that_is_not_finite_is_quarantined(tmp_path: Path) -> None:
     rows = [binarized(score, 1.0) for score in (2.0, float("nan"), float("inf"))]
     source, _ = read(tmp_path, "a.parquet", rows, ties="keep", unscored="keep")
     assert [row[1:] for row in quarantine(source)] == [(2, "score_chosen", "non_finite_number"), (3, "score_chosen", "non_finite_number")]
+
+
+@pytest.mark.parametrize("name", ["score_chosen", "score_rejected"])
+def test_ratings_as_float32_are_refused(tmp_path: Path, name: str) -> None:
+    table = pa.Table.from_pylist([binarized(2.0, 1.0)])
+    place = table.schema.get_field_index(name)
+    error = refused(tmp_path, "a.parquet", table.set_column(place, name, table[name].cast(pa.float32())))
+    assert (error.code, error.where and error.where.field) == ("float_column", name)
 
 
 @pytest.mark.parametrize("key", ["prompt", "instruction", "input", "question"])

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from core.errors import RoundError, Where
@@ -37,6 +38,7 @@ class Spelling(NamedTuple):
     average: bool
 
 
+@lru_cache
 def spelling(name: str) -> Spelling | None:
     """What a column holds by its name, or None where it is no log-prob of the policy or the reference."""
     match = _NAME.fullmatch(name)
@@ -53,21 +55,21 @@ def _spelled(row: dict[str, Any]) -> Iterator[tuple[str, Spelling]]:
             yield name, found
 
 
-def check_declared(row: dict[str, Any], declared: str | None, file: str) -> None:
-    """Refuse a file whose first row has log-probs that nobody declared, or averages where sums are declared and none is there."""
+def check_declared(row: dict[str, Any], declared: str | None, where: Where) -> None:
+    """Refuse the file of a row that has log-probs that nobody declared, or averages where sums are declared and none is there."""
     found = list(_spelled(row))
     sums = {item.column for _, item in found if not item.average}
     for name, item in found:
         if declared is None:
-            _refuse(file, name, "undeclared_logps", f"the option logps, one of {', '.join(OPTION.choices)}", "none",
+            _refuse(where, name, "undeclared_logps", f"the option logps, one of {', '.join(OPTION.choices)}", "none",
                     "declare logps=sums if each is the sum over the completion's tokens")
         if declared == SUMS and item.average and item.column not in sums:
-            _refuse(file, name, "averaged_logps", "a sum over the completion's tokens", "an average per token",
+            _refuse(where, name, "averaged_logps", "a sum over the completion's tokens", "an average per token",
                     f"hand over sums, or declare logps={PRODUCTS} if the token counts are those of the averages")
 
 
-def _refuse(file: str, name: str, code: str, expected: str, got: str, remedy: str) -> None:
-    raise RoundError(code, expected=expected, got=got, remedy=remedy, where=Where(file, field=name))
+def _refuse(where: Where, name: str, code: str, expected: str, got: str, remedy: str) -> None:
+    raise RoundError(code, expected=expected, got=got, remedy=remedy, where=Where(where.file, where.line, name))
 
 
 def renamed(row: dict[str, Any], declared: str | None) -> dict[str, Any]:

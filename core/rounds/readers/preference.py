@@ -51,17 +51,18 @@ OPTIONS: Final[Mapping[str, Option]] = {
 
 
 def preference_format(
-    name: str, title: str, shape: Shape, recognise: Recognise, options: Mapping[str, Option] | None = None,
+    name: str, title: str, shape: Shape, recognise: Recognise, options: Mapping[str, Option] | None = None, *, doubles: Sequence[str] = (),
 ) -> Format:
-    """A format of preference pairs with the shared options and its own."""
+    """A format of preference pairs with the shared options and its own. ``doubles``: keys that its shape takes for number columns of ours."""
     def rows(declared: Declared) -> Iterator[RawRow]:
-        return _rows(declared, name, shape)
+        return _rows(declared, name, shape, doubles)
 
     return Format(name, "pairs", title, rows, recognise, {**(options or {}), **OPTIONS})
 
 
-def _rows(declared: Declared, format_name: str, shape: Shape) -> Iterator[RawRow]:
+def _rows(declared: Declared, format_name: str, shape: Shape, doubles: Sequence[str]) -> Iterator[RawRow]:
     _check_mapping(declared)
+    _check_floats(declared, doubles)
     common = _Common(declared, format_name)
     struct_nulls = declared.options.get("struct_nulls") == "absent"
     for row in raw_rows(declared.path, declared.file, declared.notes, struct_nulls=struct_nulls, non_finite=True):
@@ -81,7 +82,7 @@ def _mapping(declared: Declared) -> dict[str, str]:
 
 
 def _check_mapping(declared: Declared) -> None:
-    """Refuse a mapping to a column that pairs do not have, or from one that no row has, and FLOAT columns where a double belongs."""
+    """Refuse a mapping to a column that pairs do not have, or from one that no row has."""
     mapped, first = _mapping(declared), first_values(declared.path, declared.file)
     for ours, theirs in mapped.items():
         if ours not in _COLUMNS:
@@ -91,10 +92,15 @@ def _check_mapping(declared: Declared) -> None:
             near = nearest(theirs, known)
             _refuse(declared.file, f"{COLUMN}{ours}", "no_such_column", f"one of {', '.join(known)}", repr(theirs),
                     f"did you mean {near!r}?" if near else "name a column of the file")
-    doubles = {name for name, column in _COLUMNS.items() if column.kind is Kind.DOUBLE}
+
+
+def _check_floats(declared: Declared, doubles: Sequence[str]) -> None:
+    """Refuse FLOAT and HALF columns where a double belongs."""
+    mapped = _mapping(declared)
+    wanted = {*doubles, *(name for name, column in _COLUMNS.items() if column.kind is Kind.DOUBLE)}
     for name in narrow_floats(declared.path, declared.file):
         ours = next((own for own, theirs in mapped.items() if theirs == name), name)
-        if ours in doubles or log_probs.spelling(name) is not None:
+        if ours in wanted or log_probs.spelling(name) is not None:
             _refuse(declared.file, name, "float_column", "a DOUBLE column", "FLOAT or HALF",
                     "write DOUBLE: a float32 is another number than the one that was measured")
 
@@ -131,6 +137,7 @@ class _Common:
         if self._first:
             self._check_first(row)
             self._first = False
+        log_probs.check_declared(row, self._options.get("logps"), Where(self._file, line))
         row = log_probs.renamed(row, self._options.get("logps"))
         self._add_id(row, line)
         self._add(row, "origin", self._options.get("origin"))
@@ -148,7 +155,6 @@ class _Common:
         if "origin" not in row and "origin" not in self._options:
             _refuse(self._file, "origin", "missing_origin", "where the pairs come from", "nothing",
                     "declare origin=verified or origin=synthetic (with judge=ID)")
-        log_probs.check_declared(row, self._options.get("logps"), self._file)
 
     def _add(self, row: Row, name: str, value: Any) -> None:
         if value is None:

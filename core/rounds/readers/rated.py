@@ -104,6 +104,8 @@ def _sides_can_be_told(rows: Sequence[Any]) -> bool:
 
 
 FORMATS: Final = (
-    preference_format("ultrafeedback", "UltraFeedback-binarized: both sides as messages, with their scores", _binarized, _is_binarized, _OPTIONS),
-    preference_format("argilla", "Argilla and distilabel pairs with a rating of each side", _rated, _is_rated, _OPTIONS),
+    preference_format("ultrafeedback", "UltraFeedback-binarized: both sides as messages, with their scores", _binarized, _is_binarized, _OPTIONS,
+                      doubles=_BINARIZED),
+    preference_format("argilla", "Argilla and distilabel pairs with a rating of each side", _rated, _is_rated, _OPTIONS,
+                      doubles=[name for pair in _RATINGS for name in pair]),
 )
