@@ -185,4 +185,7 @@ class _Joined:
             return
         low, high = min(one, two), max(one, two)
         self.root[high] = low
-        members[low] = members.pop(high, []) + members.get(low, [])
+        # the shorter list moves: a cluster that grows by one at a time must not be copied each time
+        shorter, longer = sorted((members.pop(high, []), members.pop(low, [])), key=len)
+        longer += shorter
+        members[low] = longer
