@@ -96,7 +96,7 @@ class HoldoutReport:
             return NO_SPREAD if graded is None else f"{points_text(graded)} points {at}, at the spread seen"
         smallest = compared.smallest
         if smallest.value is None:
-            return f"undefined: {smallest.undefined}"
+            return f"undefined {at}: {smallest.undefined}"
         return f"{points_text(smallest.value)} points {at}, where {percent_text(smallest.discordant_share)} of the items flip"
 
     @property

@@ -80,10 +80,11 @@ def holdout_sentences(strength: Mapping[str, Any]) -> Iterator[str]:
         return
     yield sentence(holdout["sentence"])
     smallest, cap = holdout["smallest_gain"], f"the regression cap is {percent_text(parse_decimal(holdout['regression_cap']))}"
+    at = "" if strength["keys_off"] else f" with {percent_text(parse_decimal(holdout['wanted']['power']))} power"
     if smallest["value"] is not None:
-        yield f"Smallest gain that {holdout['n']:,} items could show: {points_text(Fraction(repr(smallest['value'])))} points; {cap}."
+        yield f"Smallest gain that {holdout['n']:,} items could show{at}: {points_text(Fraction(repr(smallest['value'])))} points; {cap}."
     elif not strength["keys_off"]:
-        yield f"Smallest gain that {holdout['n']:,} items could show: none ({smallest['undefined']}); {cap}."
+        yield f"Smallest gain that {holdout['n']:,} items could show{at}: none ({smallest['undefined']}); {cap}."
     yield from _wanted(holdout["wanted"])
     yield from _slices(holdout)
 

@@ -194,7 +194,7 @@ def test_the_verdict_stands_below_the_finding(pages: Desk) -> None:
 def test_few_items_get_the_honest_line_and_undefined_stays_undefined(pages: Desk) -> None:
     at = holdout("worked-example")
     text = said(at, "section-reach")
-    assert "No result on 5 items can reach p < .05." in text and "undefined: not even a gain of every flip" in text
+    assert "No result on 5 items can reach p < .05." in text and "undefined with 80 % power: not even a gain of every flip" in text
     assert "the cap on regressions is 5 %" in text
     assert "not measured: needs at least two runs of one arm" in said(at, "section-tests")
     assert "can reach" not in said(holdout("ifeval-4o"), "section-reach")

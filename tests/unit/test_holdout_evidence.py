@@ -105,7 +105,8 @@ def test_items_needed_and_smallest_gain_stand_beside_the_cap(room: Workspace) ->
     report = report_of(room, room.round("worked-example"))
     # (1.959964 sqrt(.2) + .841621 sqrt(.2 - .0025))^2 / .0025 = (.876523 + .374022)^2 / .0025 = 625.55
     assert report.wanted_words == "626 (621 more than these) to show 5.0 points with 80 % power"
-    assert report.smallest_words == "undefined: not even a gain of every flip could be shown on this many items; the cap on regressions is 5 %"
+    reason = "not even a gain of every flip could be shown on this many items"
+    assert report.smallest_words == f"undefined with 80 % power: {reason}; the cap on regressions is 5 %"
 
 
 def test_each_check_says_how_far_it_is_from_flipping(room: Workspace) -> None:
