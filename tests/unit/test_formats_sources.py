@@ -224,6 +224,9 @@ def test_a_file_without_a_format_is_told_how(tmp_path: Path) -> None:
     with pytest.raises(RoundError) as caught:
         ingest(written(tmp_path, "a.jsonl", [ROW]), workspace_at(tmp_path), now=NOW)
     assert caught.value.code == "unknown_form" and "--format" in caught.value.remedy
+    with pytest.raises(RoundError) as caught:
+        ingest(written(tmp_path, "a.json", [ROW]), workspace_at(tmp_path), now=NOW)
+    assert caught.value.code == "wrong_type" and "--format" in caught.value.remedy
 
 
 def test_a_folder_has_no_format(tmp_path: Path) -> None:

@@ -32,7 +32,13 @@ _JUDGE_OF_SYNTHETIC: Final = "calibrated"
 
 def read_bundle(data: bytes, file: str, *, round_id: str, created_at: str) -> RoundSource:
     """A bundle's bytes as a round source. ``file`` is shown, never opened. Raises RoundError naming the place."""
-    document = document_reader(parse_json(data, where=Where(file)), file)
+    value = parse_json(data, where=Where(file))
+    if isinstance(value, list):
+        raise RoundError(
+            "wrong_type", expected="one JSON object", got=described(value), where=Where(file),
+            remedy="hand over a bundle, or name the format if another program wrote these rows (countersign ingest --format)",
+        )
+    document = document_reader(value, file)
     document.keys(_KEYS, _REQUIRED)
     manifest = _manifest(document, round_id, created_at)
     judges = {judge: _list(document, name) for judge, name in JUDGE_LISTS.items()}

@@ -153,9 +153,12 @@ def _row_groups(table: pq.ParquetFile, probe: pq.ParquetFile, flat: list[str], f
 
 
 def _text_paths(schema: pq.ParquetSchema, *, nested: bool) -> list[str]:
-    """The paths of the columns of bytes, those inside lists and structs or the others."""
+    """The paths of the columns of texts and bytes, those inside lists and structs or the others."""
     columns = [schema.column(number) for number in range(len(schema))]
-    return [column.path for column in columns if column.physical_type == "BYTE_ARRAY" and (column.path != column.name) == nested]
+    return [
+        column.path for column in columns
+        if column.physical_type == "BYTE_ARRAY" and column.converted_type != "DECIMAL" and (column.path != column.name) == nested
+    ]
 
 
 def _arrow(stack: ExitStack, source: Path | IO[bytes], path: Path, file: str) -> Batches:
