@@ -148,7 +148,8 @@ def prose(value: str) -> Block:
 
 
 def marked_text(pieces: Iterable[tuple[str, str]]) -> Block:
-    """Like :func:`model_text`, in pieces ``(kind, text)`` with kind ``same``, ``added`` (underlined) or ``removed`` (dashed underline)."""
+    """Like :func:`model_text`, in pieces ``(kind, text)`` with kind ``same``, ``added`` (underlined), ``removed`` (dashed underline) or ``shared``
+    (underlined twice: what two texts have in common)."""
     return _folded(pieces, "pre")
 
 

@@ -18,6 +18,7 @@ ROUND_KEY: Final = "round"
 VIEW_KEYS: Final = (
     ROUND_KEY, "judge", "cell", "case", "cases_page", "item", "flips", "flips_page", "reason", "pair", "pairs_page", "state", "origin", "search",
     "order", "margin", "length_ratio", "drift", "loss", "entry", "entries_page", "against", "evidence", "slice",
+    "rule", "place", "at", "findings_page", "field", "cluster", "clusters_page", "beside", "of",
 )
 """Names of the query parameters that a page may read."""
 WIDGET_KEYS: Final = ("entries_page",)
@@ -42,13 +43,14 @@ PAGES: Final = (
     PageInfo("judges", "Judges", ":material/balance:", "judges", "judges.py"),
     PageInfo("curation", "Curation", ":material/filter_alt:", "curation", "curation.py"),
     PageInfo("rejected", "Rejected pairs", ":material/block:", "rejected", "rejected.py"),
+    PageInfo("leakage", "Leaks and style", ":material/policy:", "leakage", "leakage.py"),
     PageInfo("sample", "Sample", ":material/visibility_off:", "sample", "sample.py"),
     PageInfo("holdout", "Holdout", ":material/lock:", "holdout", "holdout.py"),
     PageInfo("sign_off", "Sign-off", ":material/draw:", "sign-off", "sign_off.py"),
     PageInfo("ledger", "Ledger", ":material/receipt_long:", "ledger", "ledger.py"),
 )
 BY_KEY: Final[Mapping[str, PageInfo]] = {page.key: page for page in PAGES}
-EVIDENCE: Final = ("overview", "judges", "curation", "rejected", "sample", "holdout")
+EVIDENCE: Final = ("overview", "judges", "curation", "rejected", "leakage", "sample", "holdout")
 """Keys of the pages that a reviewer reads before signing."""
 
 

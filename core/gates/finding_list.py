@@ -50,7 +50,7 @@ class FindingList:
         self._ordinals: Ints = narrow["ordinal"].to_numpy()
         self._rules = _codes(narrow["rule"], RULES)
         self._places = np.where(self._rules == RULES.index(SAME_TASK), PLACES.index(SAME_TASK), _codes(narrow["field"], PLACES))
-        self._states = _states(scored, self._ordinals)
+        self._states = states_of(scored, self._ordinals)
         shares = [_share(narrow[part], narrow[whole]) for part, whole in (("covered", "words"), ("locked_covered", "locked_words"))]
         # for order only: the rules were decided exactly
         self._order: Ints = np.lexsort((self._ordinals, -np.maximum(*shares), self._rules, self._states))
@@ -108,7 +108,8 @@ def _codes(column: pa.ChunkedArray, names: tuple[str, ...]) -> Ints:
     return known[found.indices.to_numpy()] if listed else np.zeros(0, dtype=np.int64)
 
 
-def _states(scored: Path, ordinals: Ints) -> Ints:
+def states_of(scored: Path, ordinals: Ints) -> Ints:
+    """What became of some pairs, as places in ``STATES``. ``scored``: the assessment's pairs."""
     table = pq.read_table(scored, columns=["ordinal", "state"], read_dictionary=["state"])
     by_ordinal: Ints = np.zeros(int(max(table["ordinal"].to_numpy().max(initial=0), ordinals.max(initial=0))) + 1, dtype=np.int64)
     by_ordinal[table["ordinal"].to_numpy()] = _codes(table["state"], STATES)

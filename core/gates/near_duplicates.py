@@ -33,7 +33,9 @@ from core.version import ENGINE_VERSION
 REPORT_FILE: Final = "near_duplicates.json"
 CLUSTERS_FILE: Final = "clusters.parquet"
 _SETTINGS: Final = SETTINGS["near_duplicates"]
-_JACCARD, _SHINGLE = "near_duplicate_jaccard", "near_duplicate_shingle_words"
+KEYS: Final = ("near_duplicate_jaccard", "near_duplicate_shingle_words")
+"""The keys of the grid that the report is made under."""
+_JACCARD, _SHINGLE = KEYS
 _SYSTEM: Final = "system"
 
 Progress = Callable[[str, int, int], None]
@@ -59,19 +61,34 @@ def near_duplicates_of(
     ``field``: prompt, chosen or rejected. Raises RoundError where the round has no pairs or no such field, GridError ``grid_key_off``
     for a grid of an earlier schema.
     """
+    final = _folder(workspace, source, grid, field)
+    if not (final / REPORT_FILE).is_file():
+        with workspace.temporary("leakage-") as scratch:
+            document = find_near_duplicates(source, grid, field, scratch, progress=progress)
+            (scratch / REPORT_FILE).write_bytes(canonical_bytes(document))
+            workspace.publish(scratch, final)
+    return _stored(final)
+
+
+def stored_near_duplicates(workspace: Workspace, source: Round, grid: Grid, field: str = "prompt") -> NearDuplicateReport | None:
+    """The report where it is stored already, else None; computes nothing. Raises RoundError as :func:`near_duplicates_of` does."""
+    final = _folder(workspace, source, grid, field)
+    return _stored(final) if (final / REPORT_FILE).is_file() else None
+
+
+def _folder(workspace: Workspace, source: Round, grid: Grid, field: str) -> Path:
+    """Where the report of a field belongs."""
     if field not in FIELDS:
         raise RoundError("unknown_field", expected=", ".join(FIELDS), got=repr(field), remedy="name one of them", where=Where(field="--field"))
     if not source.has("pairs"):
         raise RoundError("part_not_supplied", expected="a round with pairs", got="none", remedy="supply the part and ingest again",
                          where=Where("pairs.parquet"))
     asked = {"grid": grid.digest, "code": code_digest(), "field": field}
-    final = workspace.root / "leakage" / source.digest / f"near-duplicates-{canonical_digest(asked)}"
-    if not (final / REPORT_FILE).is_file():
-        with workspace.temporary("leakage-") as scratch:
-            document = find_near_duplicates(source, grid, field, scratch, progress=progress)
-            (scratch / REPORT_FILE).write_bytes(canonical_bytes(document))
-            workspace.publish(scratch, final)
-    return NearDuplicateReport(parse_canonical((final / REPORT_FILE).read_bytes(), where=Where(REPORT_FILE)), final)
+    return workspace.root / "leakage" / source.digest / f"near-duplicates-{canonical_digest(asked)}"
+
+
+def _stored(folder: Path) -> NearDuplicateReport:
+    return NearDuplicateReport(parse_canonical((folder / REPORT_FILE).read_bytes(), where=Where(REPORT_FILE)), folder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +128,13 @@ def _batches(source: Round, field: str, what: str, progress: Progress | None) ->
     for narrow, text in source.pair_batches():
         columns = (narrow["ordinal"], narrow["pair_id"], text[field], text[f"{field}_messages"])
         rows = zip(*(column.to_pylist() for column in columns), strict=True)
-        yield [_Text(ordinal, pair_id, _said(own, messages)) for ordinal, pair_id, own, messages in rows]
+        yield [_Text(ordinal, pair_id, compared_text(own, messages)) for ordinal, pair_id, own, messages in rows]
         done += narrow.num_rows
         if progress is not None:
             progress(what, done, source.pair_count)
 
 
-def _said(text: str, messages: str | None) -> str:
+def compared_text(text: str, messages: str | None) -> str:
     """What is compared of one side: the contents of a chat without its system turns, or the text."""
     if messages is None:
         return text

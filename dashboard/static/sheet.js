@@ -221,7 +221,7 @@ const table = (block, go, root) => {
 const foldable = (block) => {
   const box = el("div", "cs-text")
   const pre = el(block.c.includes("prose") ? "div" : "pre", tones(block))
-  const marks = { added: "ins", removed: "del" }
+  const marks = { added: "ins", removed: "del", shared: "mark" }
   const draw = (pieces) => pre.replaceChildren(...pieces.map((piece) => el(marks[piece.c] || "span", "", piece.t)))
   box.appendChild(pre)
   draw(block.pieces)

@@ -30,7 +30,7 @@ def show(page: str, **params: str) -> AppTest:
 
 def test_every_page_of_the_navigation_is_installed() -> None:
     assert [page.title for page in navigation.available()] == [
-        "Rounds", "Overview", "Judges", "Curation", "Rejected pairs", "Sample", "Holdout", "Sign-off", "Ledger",
+        "Rounds", "Overview", "Judges", "Curation", "Rejected pairs", "Leaks and style", "Sample", "Holdout", "Sign-off", "Ledger",
     ]
 
 

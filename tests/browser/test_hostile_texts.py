@@ -155,6 +155,7 @@ def opened_views(round_: Round, desk: Desk) -> list[tuple[str, dict[str, str]]]:
     return [
         ("judges", {"round": name, "judge": records[0]["judge_id"], "cell": "tp", "case": records[0]["case_id"]}),
         ("rejected", {"round": name, "pair": narrow.column("pair_id").to_pylist()[2]}),
+        ("leakage", {"round": name, "cluster": "1", "pair": narrow.column("pair_id").to_pylist()[0], "at": "prompt"}),
         ("holdout", {"round": name, "item": str(item)}),
         ("ledger", {"entry": str(decision)}),
         ("sign-off", {"round": name}),

@@ -20,6 +20,7 @@ VIEWS = [
     *(f"judges?round={COLLAPSED}&judge=self-judge&evidence={part}" for part in ("strength", "slices", "bias", "earlier rounds")),
     f"judges?round={JUDGES}&judge=pandalm-7b&evidence=other raters", f"curation?round={COLLAPSED}&margin=1:3", f"curation?round={EXAMPLE}",
     *(f"rejected?round={COLLAPSED}&state={state}" for state in ("rejected", "admitted", "held")), f"rejected?round={EXAMPLE}&reason=duplicate",
+    f"leakage?round={IFEVAL}&cluster=9", f"leakage?round={EXAMPLE}", f"leakage?round={JUDGES}",
     f"holdout?round={QWEN}&against={IFEVAL}", f"holdout?round={COLLAPSED}", f"sign-off?round={IFEVAL}", f"sample?round={IFEVAL}",
 ]
 """Each page, and those of its states that hold the widest tables."""

@@ -21,7 +21,10 @@ from dashboard import navigation
 
 pytestmark = pytest.mark.browser
 REVIEWER = "worker-verifier-02"
-PAGES = {"judges": "1 of 2 judges may feed synthetic pairs", "curation": "377 of 576 pairs", "rejected": "179", "holdout": "+20 of 504"}
+PAGES = {
+    "judges": "1 of 2 judges may feed synthetic pairs", "curation": "377 of 576 pairs", "rejected": "179", "leakage": "26 of 576 pairs",
+    "holdout": "+20 of 504",
+}
 """Each page of evidence about ifeval-4o, and figures that it must show (issue 3, Deliver 5)."""
 HERE = 6
 """Pairs of the sample that are judged on the page; the rest come in a file."""

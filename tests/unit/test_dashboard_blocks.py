@@ -81,8 +81,8 @@ def test_nothing_in_the_url_says_who_sits_there() -> None:
 
 
 def test_pages_are_in_the_order_of_the_work() -> None:
-    assert [
-        page.key for page in navigation.PAGES] == ["rounds", "overview", "judges", "curation", "rejected", "sample", "holdout", "sign_off", "ledger",
+    assert [page.key for page in navigation.PAGES] == [
+        "rounds", "overview", "judges", "curation", "rejected", "leakage", "sample", "holdout", "sign_off", "ledger",
     ]
     assert len({page.path for page in navigation.PAGES}) == len(navigation.PAGES)
 
