@@ -13,13 +13,14 @@ from core.cli.output import Cell, Styled
 from core.gates import judge_words as words
 from core.gates.calibration import JudgeCalibration, RubricJudgeCalibrationGate
 from core.gates.judge_cases import cases_of, content_verdicts, judge_figures
-from core.gates.judge_evidence import CasesEvidence, JudgeReport, judge_ids, judge_report, known_judge, strength
+from core.gates.judge_evidence import CasesEvidence, GradedEvidence, JudgeReport, judge_ids, judge_report, known_judge, strength
 from core.gates.judge_parts import EvidenceRules, Part
 from core.gates.judge_peers import JudgeHistory, JudgesTogether, PeerAgreement, judge_history, judges_together
 from core.gates.judge_raters import RatersEvidence, raters_agreement
 from core.grid import Grid, default_grid, load_grid
 from core.rounds.folder import Round
 from core.rounds.workspace import Workspace
+from core.settings import SETTINGS
 from core.signing.grids import AcceptedGrids
 from core.signing.ledger import Ledger
 from core.signing.status import round_status
@@ -28,6 +29,7 @@ from core.statistics.provable import Light
 from core.statistics.ratio import fraction_text, percent_text
 
 _STYLES = {Light.PROVES: "pass", Light.MEETS: "held", Light.FAILS: "refuse", Light.UNDEFINED: "refuse"}
+_THRESHOLDS: int = SETTINGS["display"]["named_ids"]
 _RATES = {
     "exact_agreement": "exact agreement", "false_positive_rate": "false-positive approvals", "false_discovery_rate": "false discoveries",
     "false_negative_rate": "passing answers rejected", "recall": "passing answers approved", "specificity": "failed answers rejected",
@@ -135,8 +137,10 @@ def _print_one(place: Workspace, source: Round, grid: Grid, judge_id: str) -> No
     ])
     _print_figures(report.whole)
     _print_slices(report.slices)
+    _print_section("Thresholds", words.said(report.whole.graded, words.graded_sentences))
+    if report.whole.graded.value is not None:
+        _print_scores(report.whole.graded.value)
     for title, sentences in (
-        ("Thresholds", words.said(report.whole.graded, words.graded_sentences)),
         ("Position bias", words.said(report.whole.position, lambda found: words.position_sentences(found, report.alpha))),
         ("Length bias", words.said(report.whole.length, lambda found: [words.length_sentence(found)])),
         ("Self-preference", words.said(report.whole.own, words.self_sentences)),
@@ -149,6 +153,20 @@ def _print_one(place: Workspace, source: Round, grid: Grid, judge_id: str) -> No
         output.table(("judge", "both judged", "kappa with this one", "interval"), map(_peer, together.value.pairs), right=("both judged",))
     _print_section("Raters of these cases", words.said(_raters(source, judge_id), words.rater_sentences))
     _print_section("Earlier rounds", _history(history, report))
+
+
+def _print_scores(found: GradedEvidence) -> None:
+    """The thresholds with the highest kappa, and how far the score is from a probability."""
+    usable = [row for row in found.sweep.rows if row.threshold is not None and row.kappa.value is not None]
+    ranked = sorted(usable, key=lambda row: row.kappa.value or 0, reverse=True)
+    rows = [
+        (words.decimal(row.threshold), words.figure(row.kappa), fraction_text(row.agreement), fraction_text(row.fpr),
+         fraction_text(row.recall), fraction_text(row.precision)) for row in ranked[:_THRESHOLDS]
+    ]
+    names = ("threshold", "kappa", "agreement", "false-positive approvals", "recall", "precision")
+    output.table(names, rows, title=f"Highest kappa of {len(found.sweep.rows):,} thresholds (--json lists all)", right=("threshold", "kappa"))
+    for sentence in words.said(found.reliability, lambda one: [words.reliability_sentence(one)]):
+        output.line(sentence)
 
 
 def _print_section(title: str, sentences: list[str]) -> None:

@@ -2,10 +2,13 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
+from sklearn.metrics import cohen_kappa_score
 from support_judges import cells, judged, record
 from support_rounds import NOW, WORKED_EXAMPLE
 
@@ -66,6 +69,18 @@ def test_scores_and_slices_of_a_judge(demo: Path, capsys: pytest.CaptureFixture[
     assert "360 cases with a score (40 pass, 320 fail): AUC 0.344" in text and "The gate would be open at 0 of 361 thresholds." in text
     assert "undefined: the judge is no better than chance: recall + specificity is at most 1" in text
     assert "Slices are for looking: they feed no gate" in text
+    # the highest kappa over all thresholds and the calibration error, counted here once more
+    rows = [row for row in pq.read_table(ROOT / "data" / "rounds" / "smollm2-dpo-only" / "judge_records.parquet").to_pylist()
+            if row["judge_id"] == "self-judge"]
+    passed = [row["verifier_passed"] for row in rows]
+    best = max(
+        (cohen_kappa_score(passed, [row["rubric_score"] >= at for row in rows]) for at in sorted({row["rubric_score"] for row in rows})[1:]),
+    )
+    (line,) = [lines[place + 2] for lines in [text.splitlines()] for place in range(len(lines)) if lines[place].startswith("Highest kappa of 361")]
+    assert float(line.split()[1].replace("\u2212", "-")) == pytest.approx(best, abs=5e-4)
+    bins = [[row for row in rows if max(math.ceil(row["rubric_score"] * 10) - 1, 0) == place] for place in range(10)]
+    error = sum(abs(sum(row["rubric_score"] - row["verifier_passed"] for row in one)) for one in bins) / len(rows)
+    assert f"in 10 bins: off by {error:.3f} on average (ECE)" in text
 
 
 def test_the_document_has_every_part(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
