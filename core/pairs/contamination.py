@@ -17,8 +17,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from core.pairs.grams import Ints
-from core.pairs.suite import LockedText, Suite, TextMatch, reaches
+from core.pairs.grams import Ints, at_least
+from core.pairs.suite import LockedText, Suite, TextMatch
 from core.pairs.task_ids import NAMES, TaskId, task_ids
 from core.settings import SETTINGS
 
@@ -191,8 +191,8 @@ class ContaminationCheck:
         share = np.maximum(covered / max(1, match.words), locked_covered / np.maximum(1, lengths))
         at = int(np.lexsort((entries, -share, ~exact))[0])
         rules = (
-            (EXACT, bool(exact[at])), (TRAINING, reaches(covered[at], match.words, self.suite.share)),
-            (HOLDOUT, reaches(locked_covered[at], lengths[at], self.suite.share)),
+            (EXACT, bool(exact[at])), (TRAINING, bool(at_least(covered[at], match.words, self.suite.share))),
+            (HOLDOUT, bool(at_least(locked_covered[at], lengths[at], self.suite.share))),
         )
         owners = self.suite.owners[entries[at]]
         locked = next((owner for owner in owners if owner.asks), owners[0])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import chain
 from typing import Any, Final, TypeAlias
 
@@ -45,6 +46,15 @@ def stream_of(numbered: Sequence[Sequence[int]]) -> Stream:
     ends = np.cumsum(lengths + 1)
     ids = np.fromiter(chain.from_iterable(chain(text, (NONE,)) for text in numbered), dtype=np.int64, count=int(ends[-1]) if len(ends) else 0)
     return Stream(ids, ends - lengths - 1, lengths)
+
+
+def at_least(part: Ints, whole: Ints | int, share: Fraction) -> Flags:
+    """Whether part / whole is at or above the share, exactly; a part of nothing reaches no share. Counts fit 32 bits; a share written with
+    many digits does not, and is compared in Python's integers."""
+    parts, wholes = np.asarray(part), np.asarray(whole)
+    if max(share.numerator, share.denominator) > np.iinfo(np.int32).max:
+        parts, wholes = parts.astype(object), wholes.astype(object)
+    return np.asarray((parts * share.denominator >= wholes * share.numerator) & (parts > 0), dtype=np.bool_)
 
 
 def ranges(starts: Ints, lengths: Ints) -> Ints:

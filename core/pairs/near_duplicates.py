@@ -12,12 +12,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import ceil
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from core.pairs.grams import NONE, Ints, Stream, named_runs, ranges
+from core.pairs.grams import NONE, Ints, Stream, at_least, named_runs, ranges
 from core.settings import SETTINGS
 
 _MOST: Final[int] = SETTINGS["near_duplicates"]["compared_most"]
@@ -100,7 +101,7 @@ class _Sets:
         self._own[own] = False
         ends = np.cumsum(sizes)
         shared = marked[ends] - marked[ends - sizes]
-        return np.asarray((shared * share.denominator >= share.numerator * (len(own) + sizes - shared)) & (shared > 0))
+        return at_least(shared, len(own) + sizes - shared, share)
 
     @cached_property
     def _own(self) -> npt.NDArray[np.bool_]:
@@ -129,8 +130,9 @@ class _Sets:
         spread = np.bincount(ids) if len(ids) else ids
         order = np.lexsort((ids, spread[ids], rows))
         place = np.arange(len(ids)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        # ceil(t * size) as an integer
-        needed = -(-sizes * share.numerator // share.denominator)
+        # ceil(t * size), the sizes that occur one by one: a share may be written with many digits
+        known, which = np.unique(sizes, return_inverse=True)
+        needed = np.array([ceil(share * size) for size in known.tolist()], dtype=np.int64)[which]
         kept = order[place < np.repeat(sizes - needed + 1, sizes)]
         ids, rows = ids[kept], rows[kept]
         order = np.lexsort((rows, sizes[rows], ids))

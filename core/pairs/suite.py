@@ -20,7 +20,7 @@ from typing import Final
 
 import numpy as np
 
-from core.pairs.grams import Flags, GramNumbers, Ints, Stream, covered, ranges
+from core.pairs.grams import Flags, GramNumbers, Ints, Stream, at_least, covered, ranges
 from core.pairs.words import wordless_key, words
 from core.settings import SETTINGS
 
@@ -50,11 +50,6 @@ class TextMatch:
     covered: Ints
     locked_covered: Ints
     exact: Flags
-
-
-def reaches(covered_words: Ints, all_words: Ints | int, share: Fraction) -> Flags:
-    """Whether covered / all is at or above the share, exactly; nothing covered reaches no share."""
-    return np.asarray((covered_words * share.denominator >= np.asarray(all_words) * share.numerator) & (covered_words > 0))
 
 
 @dataclass(frozen=True)
@@ -88,8 +83,9 @@ class Postings:
     def has(self, grams: Ints, entries: Ints) -> Flags:
         """Which of the entries (columns, ascending) have which of the runs (rows)."""
         if self._table is not None:
-            rows = self._table[grams]
-            return rows if len(entries) == self.all_entries else rows[:, entries]
+            # whole rows are copied fast, single cells are fewer
+            few = len(entries) * len(entries) < self.all_entries
+            return self._table[grams[:, None], entries[None, :]] if few else self._table[grams][:, entries]
         keys = grams[:, None] * self.all_entries + entries[None, :]
         at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
         return np.asarray(self._keys[at] == keys)
@@ -155,7 +151,7 @@ class Suite:
     def _candidates(self, stream: Stream, grams: Ints) -> Iterator[tuple[int, bool]]:
         """Rows that may hit, and whether all locked texts together reach the share of the row."""
         shared = grams >= 0
-        union = reaches(stream.counted(covered(shared, self.n)), stream.lengths, self.share)
+        union = at_least(stream.counted(covered(shared, self.n)), stream.lengths, self.share)
         keyed = np.zeros(len(grams), dtype=np.bool_)
         keyed[shared] = self._is_key[grams[shared]]
         rows = np.flatnonzero(union | (stream.counted(keyed) > 0))
@@ -175,15 +171,15 @@ class Suite:
         if union_reaches:
             entries = np.flatnonzero(self._having(self._posted, grams))
             counted = self._covered_of(pattern, entries)
-            hits = reaches(counted, len(pattern), self.share)
+            hits = at_least(counted, len(pattern), self.share)
             kept = wanted[entries] | hits
             entries, counted, hits = entries[kept], counted[kept], hits[kept]
         else:
             entries = np.flatnonzero(wanted)
             counted = self._covered_of(pattern, entries)
-            hits = reaches(counted, len(pattern), self.share)
+            hits = at_least(counted, len(pattern), self.share)
         locked = self._covered_in(entries, grams)
-        hits |= reaches(locked, self.lengths[entries], self.share)
+        hits |= at_least(locked, self.lengths[entries], self.share)
         if not hits.any():
             return None
         return TextMatch(len(pattern), entries[hits], counted[hits], locked[hits], np.zeros(int(hits.sum()), dtype=np.bool_))
@@ -252,7 +248,7 @@ def _key_places(stream: Stream, grams: Ints, spread: Ints, n: int, share: Fracti
         middle = high - ((high - low) >> 1)
         chosen = np.zeros(len(grams), dtype=np.bool_)
         chosen[places[rank < middle[rows]]] = True
-        below = ~reaches(stream.counted(covered(chosen, n)), stream.lengths, share)
+        below = ~at_least(stream.counted(covered(chosen, n)), stream.lengths, share)
         low, high = np.where(below, middle, low), np.where(below, high, middle - 1)
     return places[rank >= low[rows]]
 

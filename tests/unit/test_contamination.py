@@ -166,7 +166,7 @@ SMALL = st.lists(st.sampled_from(["a", "b", "c", "d", "请", "Она"]), max_siz
 
 @settings(max_examples=400)
 @given(st.lists(SMALL, max_size=8), st.lists(SMALL, max_size=8), st.sampled_from([1, 2, 3, 4, 5, 8]),
-       st.sampled_from([Fraction(0), Fraction(1, 2), SHARE, Fraction(1)]), st.booleans())
+       st.sampled_from([Fraction(0), Fraction(1, 2), SHARE, SHARE + Fraction(1, 10**30), Fraction(1)]), st.booleans())
 def test_the_index_finds_what_the_plain_reading_finds(training: list[str], locked: list[str], n: int, share: Fraction, table: bool) -> None:
     limits = suite_module._CELLS, suite_module._AT_ONCE
     suite_module._CELLS, suite_module._AT_ONCE = (limits[0] if table else 0), (limits[1] if table else 3)
@@ -346,6 +346,12 @@ def test_every_item_of_a_task_is_hit_by_it() -> None:
 ])
 def test_task_ids_wherever_a_row_keeps_them(row: dict[str, Any], expected: list[str]) -> None:
     assert [task for _, task in task_ids(row)] == expected
+
+
+def test_a_share_with_many_digits_is_exact() -> None:
+    # 8 of 10 words: at 0.8 a hit, and none at a share that is larger by 10^-30
+    training, locked = "a b c d e f g h x y", "a b c d e f g h p q"
+    assert [len(checked([{"prompt": training}], [{"prompt": locked}], share=SHARE + Fraction(k, 10**30))[1]) for k in (-1, 0, 1)] == [1, 1, 0]
 
 
 def test_a_holdout_without_items_or_pairs_without_texts_hit_nothing() -> None:

@@ -144,7 +144,8 @@ SMALL = st.lists(st.sampled_from(["a", "b", "c", "请", "да"]), min_size=1, ma
 
 
 @settings(max_examples=300)
-@given(st.lists(SMALL, min_size=1, max_size=14), st.integers(1, 4), st.sampled_from([Fraction(1, 10), Fraction(1, 2), SHARE, Fraction(1)]))
+@given(st.lists(SMALL, min_size=1, max_size=14), st.integers(1, 4),
+       st.sampled_from([Fraction(1, 10), Fraction(1, 2), SHARE, SHARE + Fraction(1, 10**30), Fraction(1)]))
 def test_clusters_are_those_of_all_pairs_compared(texts: list[str], n: int, share: Fraction) -> None:
     sets = TextSets(n)
     for text in texts:
