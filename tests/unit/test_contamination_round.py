@@ -1,6 +1,7 @@
 """Contamination of a stored round: chats, ids on the sides, what is kept, and the command line."""
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import subprocess
@@ -8,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support_rounds import NOW, ROUND, folder_of, pair, workspace_at, write_json, write_jsonl
@@ -19,8 +21,10 @@ from core.gates import contamination as report_module
 from core.gates.contamination import ContaminationReport, contamination_of
 from core.gates.pair_texts import field_texts
 from core.grid import default_grid, shipped_grids
+from core.pairs.contamination import locked_texts
 from core.rounds.folder import Round
 from core.rounds.ingest import ingest
+from core.rounds.locked_file import read_items
 from core.rounds.messages import flattened
 from core.rounds.workspace import Workspace
 from core.schemas import FINDINGS
@@ -183,6 +187,32 @@ def test_other_items_than_the_rounds_own(tmp_path: Path, capsys: pytest.CaptureF
     assert run(["contamination", "round-07", "--workspace", str(workspace.root), "--against", str(broken), "--json"]) == 4
     assert json.loads(capsys.readouterr().out)["line"] == 2
     assert run(["contamination", "round-07", "--workspace", str(workspace.root), "--against", str(tmp_path / "none.jsonl")]) == 4
+
+
+@pytest.mark.parametrize("form", ["jsonl", "jsonl.gz", "json", "parquet"])
+def test_evaluation_files_as_other_people_write_them(tmp_path: Path, form: str) -> None:
+    """Scores with a point, lists and nested objects do not matter: only the texts are looked at."""
+    rows = [{"question": ASK, "score": 0.5, "choices": ["a", "b"], "meta": {"source": "x", "weight": 1.25}}, {"question": "b", "score": 1e-3}]
+    path = tmp_path / f"eval.{form}"
+    if form == "parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    elif form == "json":
+        path.write_text(json.dumps(rows), "utf-8")
+    else:
+        text = "".join(f"{json.dumps(row)}\n" for row in rows).encode()
+        path.write_bytes(gzip.compress(text) if form.endswith("gz") else text)
+    items, digest = read_items(path)
+    assert [item["question"] for item in items] == [ASK, "b"] and digest == sha256_hex(path.read_bytes())
+    assert [text.text for text in locked_texts(items)] == [ASK, "a", "b", "x", "b"]
+
+
+def test_evaluation_files_that_are_none(tmp_path: Path) -> None:
+    for name, text, code in (("a.jsonl", "", "empty_holdout"), ("a.json", "[1]", "wrong_type"), ("a.txt", "x", "unknown_form"),
+                             ("a.jsonl", '{"q": "x"}\n{"q": "x", "q": "y"}\n', "duplicate_json_key"), ("a.parquet", "x", "not_parquet")):
+        path = tmp_path / name
+        path.write_text(text, "utf-8")
+        with pytest.raises(RoundError, match=code):
+            read_items(path)
 
 
 def test_a_chat_is_looked_at_turn_by_turn_and_as_a_whole() -> None:
