@@ -56,6 +56,27 @@ def test_case_3_text_without_a_prompt_is_never_split(tmp_path: Path, row: dict[s
     assert refused(tmp_path / "auto", "a.jsonl", [row]).code == "unrecognised_format"
 
 
+HUMAN, REPLY = "\n\nHuman: Is it blue?", "\n\nAssistant:"
+
+
+@pytest.mark.parametrize("name", ["trl", "openrlhf"])
+def test_case_3_text_is_split_at_a_declared_boundary_only(tmp_path: Path, name: str) -> None:
+    head = f"{HUMAN}{REPLY} Why?{HUMAN}{REPLY}"
+    rows = [
+        {"chosen": f"{head} The sky is.", "rejected": f"{head} The skin is."}, {"chosen": f"{head}", "rejected": f"{head} No."},
+        {"chosen": f"{head} a", "rejected": f"{HUMAN}{REPLY} b"},               # another beginning
+        {"chosen": f"{head} a{REPLY} more", "rejected": f"{head} b"},          # one answer holds the boundary itself
+        {"chosen": "no boundary", "rejected": "none"}, {"chosen": f"{head} a", "rejected": None},
+    ]
+    source, _ = read(tmp_path, "a.jsonl", rows, name, boundary=REPLY)
+    assert texts(source) == [
+        {"prompt": head, "chosen": " The sky is.", "rejected": " The skin is."}, {"prompt": head, "chosen": "", "rejected": " No."},
+    ]
+    assert [row[1:] for row in quarantine(source)] == [
+        *((line, "prompt", "boundary_not_shared") for line in (3, 4, 5)), (6, "rejected", "wrong_type"),
+    ]
+
+
 def call(arguments: Any) -> dict[str, Any]:
     return assistant(None, tool_calls=[{"type": "function", "function": {"name": "f", "arguments": arguments}}])
 

@@ -1,7 +1,8 @@
 """TRL's preference rows (and OpenRLHF's, which look the same): ``prompt``, ``chosen``, ``rejected``, each text or a list of messages.
 
 The prompt may be left out where both sides are messages that begin with the same user turns (TRL's implicit prompt, OpenRLHF without
-``prompt_key``): whole turns up to the last shared user turn are the prompt. Texts are never split: without a prompt they are refused.
+``prompt_key``): whole turns up to the last shared user turn are the prompt. Texts without a prompt are refused, or split at a text that the
+proposer declared as ``boundary``; never at whatever both sides happen to begin with.
 ``tools`` (schemas or a JSON string) and ``chat_template_kwargs`` are kept as they are.
 """
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, Final
 from core.rounds.columns import CellFault
 from core.rounds.readers.format import Option
 from core.rounds.readers.preference import Counts, Row, all_have, all_text, is_messages, never, none_has, preference_format
+from core.rounds.strict import described
 
 _OTHERS: Final = (
     "score_chosen", "score_rejected", "chosen_rating", "rejected_rating", "chosen-rating", "rejected-rating", "instruction", "question",
@@ -23,12 +25,27 @@ _KEYS: Final = ("prompt_key", "chosen_key", "rejected_key")
 
 
 def _shape(row: Row, options: Mapping[str, str], counts: Counts) -> Row:
-    if row.get("prompt") is None and isinstance(row.get("chosen"), str):
-        raise CellFault(
-            "prompt", "missing_prompt", "a prompt of its own: text is never split at what both answers begin with",
-            "null" if "prompt" in row else "nothing",
-        )
-    return row
+    if row.get("prompt") is not None or not isinstance(row.get("chosen"), str):
+        return row
+    if "boundary" in options:
+        return _split(row, options["boundary"])
+    raise CellFault(
+        "prompt", "missing_prompt", "a prompt of its own: text is never split at what both answers begin with",
+        "null" if "prompt" in row else "nothing",
+    )
+
+
+def _split(row: Row, boundary: str) -> Row:
+    """Text rows split at a declared text: its last place in both sides, which has to be one place after one beginning."""
+    chosen, rejected = row["chosen"], row.get("rejected")
+    if not isinstance(rejected, str):
+        raise CellFault("rejected", "wrong_type", "text", described(rejected))
+    ends = [side.rfind(boundary) + len(boundary) if boundary in side else 0 for side in (chosen, rejected)]
+    end = ends[0]
+    if not end or ends[1] != end or chosen[:end] != rejected[:end]:
+        expected = "both sides the same up to the last place of the declared boundary"
+        raise CellFault("prompt", "boundary_not_shared", expected, "sides that differ before it")
+    return row | {"prompt": chosen[:end], "chosen": chosen[end:], "rejected": rejected[end:]}
 
 
 def _recognise(rows: Sequence[Any], path: Path) -> str | None:
@@ -57,10 +74,11 @@ def _openrlhf_shape(row: Row, options: Mapping[str, str], counts: Counts) -> Row
     return _shape(row, options, counts)
 
 
-TRL: Final = preference_format("trl", "TRL preference rows: explicit or implicit prompt, text or chat, with tools", _shape, _recognise)
+_BOUNDARY: Final = {"boundary": Option("the text that ends the prompt where both sides begin with it, as in two whole transcripts")}
+TRL: Final = preference_format("trl", "TRL preference rows: explicit or implicit prompt, text or chat, with tools", _shape, _recognise, _BOUNDARY)
 OPENRLHF: Final = preference_format(
     "openrlhf", "OpenRLHF preference rows, by their keys", _openrlhf_shape, never,
-    {
+    _BOUNDARY | {
         "prompt_key": Option("OpenRLHF's --data.prompt_key; left out, the prompt is inside both sides"),
         "chosen_key": Option("OpenRLHF's --data.chosen_key, chosen where left out"),
         "rejected_key": Option("OpenRLHF's --data.rejected_key, rejected where left out"),
