@@ -43,12 +43,20 @@ def score_groups(scores: Sequence[Score], passed: Sequence[bool]) -> tuple[Score
     verdicts = _verdicts(passed)
     exact = {score: exact_score(score) for score in dict.fromkeys(scores)}
     # "0.50", 0.5 and "0.5" are one score
-    levels = sorted(set(exact.values()))
+    levels = sorted(set(exact.values()), key=_ordered)
     place = {level: i for i, level in enumerate(levels)}
     index = np.fromiter((place[exact[score]] for score in scores), dtype=np.int64, count=len(scores))
     counts = np.bincount(index, minlength=len(levels)).tolist()
     passes = np.bincount(index[verdicts], minlength=len(levels)).tolist()
     return tuple(ScoreGroup(*row) for row in zip(levels, counts, passes, strict=True))
+
+
+def _ordered(level: Fraction) -> tuple[float, Fraction]:
+    """A key that orders like the rational and mostly compares doubles: the nearest double never turns an order round."""
+    try:
+        return float(level), level
+    except OverflowError:
+        return (math.inf if level > 0 else -math.inf), level
 
 
 def _verdicts(passed: Sequence[bool]) -> NDArray[np.bool_]:

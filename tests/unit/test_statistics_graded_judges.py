@@ -155,3 +155,11 @@ def test_gate_is_undecided_without_bounds_and_closed_where_undefined() -> None:
 @given(st.lists(st.fractions(max_denominator=50), max_size=40))
 def test_sum_in_pairs(terms: list[Fraction]) -> None:
     assert exact_sum(terms) == sum(terms, Fraction(0))
+
+
+def test_scores_are_ordered_exactly_where_their_doubles_are_the_same_or_too_large() -> None:
+    """1 + 1e-17 and 1 are one double, 9e308 and 8e308 are beyond any: as decimals they are in order all the same."""
+    written = ["9e308", "1.00000000000000001", "1", "8e308", "-9e308"]
+    groups = score_groups(written, [True, False, True, False, True])
+    assert [group.score for group in groups] == sorted(Fraction(text) for text in written)
+    assert [group.passed for group in groups] == [1, 1, 0, 0, 1]
