@@ -132,7 +132,8 @@ def pair_of_texts(
         said = "The texts are too long to be compared word by word; nothing is marked."
     else:
         said = "Passages that only one of them has are underlined (left) and dashed (right)."
-    lead = blocks.paragraph(muted(f"Similarity {similarity_words(similarity)}. {said}", blocks.SMALL))
+    alike = f"Similarity {similarity_words(similarity)}; letter case, punctuation and system turns do not count."
+    lead = blocks.paragraph(muted(f"{alike} {said}", blocks.SMALL))
     return lead, _side(first, one, found.chosen, field), _side(other, two, found.rejected, field)
 
 

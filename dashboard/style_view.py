@@ -13,12 +13,15 @@ from dashboard.blocks import Block, Span, mono, muted, strong, text
 
 _COUNTS: Final = (("chosen_only", "Chosen only"), ("rejected_only", "Rejected only"), ("both", "Both"), ("neither", "Neither"))
 _DECIMALS: Final[int] = SETTINGS["reports"]["length_decimals"]
+NOTHING_JUDGED: Final = "No marker could be judged, so nothing is known about what the style of these pairs would teach."
 Report = Mapping[str, Any]
 
 
 def teaching_block(report: Report) -> Block:
     """What stands out, and what training on these pairs would teach."""
     read, *said = report["sentences"]
+    if all(marker["not_judged"] is not None for marker in report["markers"]):
+        said = [NOTHING_JUDGED]
     return blocks.bullets(*([strong(line)] for line in said), [muted(read)])
 
 

@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import numpy as np
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import typer
 
 from core.cli import output
@@ -17,10 +15,11 @@ from core.cli.pairs import read_options, stated_grid, streamed
 from core.errors import Where
 from core.files import is_file
 from core.gates.assessment import load_or_assess
+from core.gates.style_kept import admitted_only, keep_style
 from core.gates.style_report import StyleReport, pair_style, reply_style, report_of_pairs
 from core.gates.style_words import correlation_text, p_text, says, sentences
 from core.grid import Grid
-from core.pairs.columns import Flags, flags
+from core.pairs.columns import Flags
 from core.pairs.phrases import phrase_table
 from core.pairs.style import PairStyle
 from core.rounds.columns import PAIR_COLUMNS, Kind
@@ -80,11 +79,10 @@ def _of_round(place: Workspace, selector: str, grid: Grid, admitted: bool, progr
     only: Flags | None = None
     if admitted:
         assessment = load_or_assess(place, source, grid, lambda done, total: progress("pairs scored", done, total))
-        only = np.zeros(source.pair_count, dtype=np.bool_)
-        if source.has("pairs"):
-            scored = pq.read_table(assessment.scored_path, columns=["ordinal", "state"])
-            only[scored["ordinal"].to_numpy()] = flags(pc.equal(scored["state"].combine_chunks(), "admitted"))
-    return pair_style(source, grid, only=only, progress=lambda done, total: progress("pairs read", done, total))
+        only = admitted_only(source, assessment) if source.has("pairs") else np.zeros(source.pair_count, dtype=np.bool_)
+    report = pair_style(source, grid, only=only, progress=lambda done, total: progress("pairs read", done, total))
+    keep_style(place, source, grid, report, admitted=admitted)
+    return report
 
 
 def _of_file(

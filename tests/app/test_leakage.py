@@ -227,10 +227,10 @@ def test_clusters_with_what_became_of_their_pairs(rounds: Workspace) -> None:
 def test_two_texts_of_a_cluster_side_by_side(rounds: Workspace) -> None:
     at = page("alike", cluster="1")
     assert said(at, "members").split() == ["Cluster", "1:", "c", "admitted", "beside", "d", "admitted", "e", "rejected"]
-    assert said(at, "cluster-lead").startswith("Similarity 5/6, 0.8333. Passages that only one of them has")
+    assert said(at, "cluster-lead").startswith("Similarity 5/6, 0.8333; letter case, punctuation and system turns do not count. Passages that")
     other = follow(at, "e", "members")
     assert other.query_params["beside"] == ["e"] or other.query_params["beside"] == "e"
-    assert said(other, "cluster-lead").startswith("Similarity 1. Passages that only one")
+    assert said(other, "cluster-lead").startswith("Similarity 1; letter case, punctuation and system turns do not count. Passages that")
     assert table(page("alike", cluster="9"), "clusters") == table(page("alike", cluster="x"), "clusters")
 
 
@@ -261,6 +261,7 @@ def test_style_of_the_admitted_pairs_and_of_all(rounds: Workspace) -> None:
     at = page("leaky")
     assert "4 pairs; phrase table 1 (en)" in said(at, "markers")
     assert [row[1:5] for row in table(at, "markers")] == [["0", "0", "0", "4"]] * 6
+    assert "No marker could be judged, so nothing is known about what the style of these pairs would teach." in said(at, "markers")
     assert said(at, "markers").count("not judged") == 6 and "Not judged: stock phrases, hedging" in said(at, "markers")
     at = at.button_group(key="style_of").set_value("All pairs").run()
     assert "7 pairs; phrase table 1 (en)" in said(at, "markers") and at.query_params["of"] in (["all"], "all")

@@ -8,13 +8,15 @@ import pytest
 from support_leakage import ANSWER, ASK, HOLDOUT, LONG, SYSTEM, TASK, leaky_rows, stored
 from support_rounds import pair, workspace_at
 
+from core.cli.main import run
 from core.errors import RoundError
 from core.gates import finding_list, style_kept
 from core.gates.assessment import Assessment, load_or_assess
 from core.gates.contamination import contamination_of, stored_contamination
 from core.gates.finding_evidence import Evidence, evidence_of
 from core.gates.finding_list import FindingFilter, FindingList
-from core.gates.style_kept import admitted_only, stored_style, style_of
+from core.gates.style_kept import admitted_only, stored_style, style_document, style_of
+from core.gates.style_report import pair_style
 from core.grid import default_grid
 from core.rounds.folder import Round
 from core.rounds.workspace import Workspace
@@ -167,3 +169,15 @@ def test_the_style_of_all_pairs_and_of_the_admitted_ones_is_kept(tmp_path: Path,
     assert phrases["all"]["said"].keys() == {"correlation", "p", "says"} and every["sentences"][0].startswith("7 pairs; phrase table")
     monkeypatch.setattr(style_kept, "pair_style", None)
     assert stored_style(workspace, source, GRID, admitted=True) == some == style_of(workspace, source, assessment, GRID, admitted=True)
+
+
+@pytest.mark.parametrize("options", [[], ["--admitted"]])
+def test_the_command_keeps_the_report_that_the_page_shows(tmp_path: Path, options: list[str]) -> None:
+    workspace = workspace_at(tmp_path)
+    source = stored(workspace, tmp_path, "polite", polite_rows())
+    admitted = bool(options)
+    assert run(["style", "polite", "--workspace", str(workspace.root), *options]) == 0
+    kept = stored_style(workspace, source, GRID, admitted=admitted)
+    assert kept is not None and stored_style(workspace, source, GRID, admitted=not admitted) is None
+    only = admitted_only(source, load_or_assess(workspace, source, GRID)) if admitted else None
+    assert kept == style_document(pair_style(source, GRID, only=only)) | {"grid_digest": GRID.digest}
