@@ -50,7 +50,7 @@ PAGES: Final = (
     PageInfo("ledger", "Ledger", ":material/receipt_long:", "ledger", "ledger.py"),
 )
 BY_KEY: Final[Mapping[str, PageInfo]] = {page.key: page for page in PAGES}
-EVIDENCE: Final = ("overview", "judges", "curation", "rejected", "leakage", "sample", "holdout")
+EVIDENCE: Final = tuple(page.key for page in PAGES if page.key not in ("rounds", "sign_off", "ledger"))
 """Keys of the pages that a reviewer reads before signing."""
 
 
