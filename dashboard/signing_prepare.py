@@ -9,11 +9,25 @@ from core.settings import SETTINGS
 from core.signing.ledger import LedgerView
 from core.signing.signoff import Prepared
 from core.signing.status import earlier_decisions, lock_words, round_identity
-from dashboard import blocks, components, grid_view, navigation, session, signing_actions, signing_evidence, signing_rules, signing_words, words
+from dashboard import (
+    blocks,
+    components,
+    contamination_desk,
+    grid_view,
+    leakage_loaders,
+    navigation,
+    session,
+    signing_actions,
+    signing_evidence,
+    signing_rules,
+    signing_words,
+    words,
+)
 from dashboard.blocks import Block, Span, badge, muted, strong, text
 from dashboard.frame import View
 
 _COLUMNS: Final = SETTINGS["sign_off"]["wide_narrow"]
+_TO_LEAKS: Final = (blocks.link("See leaks and style", "leakage"),)
 
 
 def draw(view: View, ledger: LedgerView) -> None:
@@ -50,7 +64,7 @@ def _matter(view: View, ledger: LedgerView) -> None:
 
 
 def warnings(view: View, ledger: LedgerView) -> list[tuple[str, Block]]:
-    """What to know before deciding: a refusal, a candidate without digest, earlier decisions about the same thing."""
+    """What to know before deciding: a refusal, a candidate without digest, leaks of the holdout, earlier decisions about the same thing."""
     found = []
     if not signing_rules.engine_allows(view.computed):
         found.append(("refused", blocks.notice(
@@ -63,9 +77,27 @@ def warnings(view: View, ledger: LedgerView) -> list[tuple[str, Block]]:
             "warning", "off", [strong("The candidate has no digest.")],
             [f"An approval names the model {view.manifest.candidate.name} without identifying its bytes: nobody can check later that it is the one."],
         )))
+    if signing_rules.engine_allows(view.computed):
+        found += _leaks(view)
     for position, line in enumerate(signing_words.earlier_lines(earlier_decisions(view.desk.signed or ledger, round_identity(view.round)))):
         found.append((f"earlier-{position}", blocks.notice("stale", "off", line)))
     return found
+
+
+def _leaks(view: View) -> list[tuple[str, Block]]:
+    """Admitted pairs that repeat the locked holdout, or that nobody has looked for them: no check reads it, so the reviewer has to."""
+    found = contamination_desk.gather(view)
+    if found.report is None:
+        missing = contamination_desk.headline_words(view, found)
+        return [] if found.why == "no_holdout" else [("leaks", blocks.notice("stale", "off", [strong(f"{missing}.")], _TO_LEAKS))]
+    admitted = leakage_loaders.findings(view, found.report).pairs["admitted"]
+    if not admitted:
+        return []
+    verb = "repeats" if admitted == 1 else "repeat"
+    return [("leaks", blocks.notice(
+        "warning", "off", [strong(f"{words.plural(admitted, 'admitted pair')} {verb} the locked holdout.")],
+        ["Approving lets the next generation train on what it is tested with; no check of this grid stops that. ", *_TO_LEAKS],
+    ))]
 
 
 def facts_rows(view: View, ledger: LedgerView) -> list[tuple[str, list[Span]]]:

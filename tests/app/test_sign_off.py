@@ -68,6 +68,24 @@ def open_to_all(anyones: tuple[Desk, Round], tmp_path: Path, monkeypatch: pytest
     return room, room.desk.workspace.round(anyones[1].digest)
 
 
+def test_an_admitted_pair_that_repeats_the_holdout_is_said_before_anybody_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = make_desk(tmp_path / "leaky")
+    # pair-rpo-clean-1 is admitted, and its prompt becomes the first locked item's: an exact repeat
+    candidates = json.loads(json.dumps(BUNDLE["verified_candidates"]))
+    (clean,) = [row for row in candidates if row["pair_id"] == "pair-rpo-clean-1"]
+    clean["prompt"] = BUNDLE["holdout_suite"][0]["prompt"]
+    source = desk.round(verified_candidates=candidates)
+    desk.propose(source)
+    assert desk.assess(source).document["reason_table"]["admitted"] == 2
+    at = room_of(desk, tmp_path, monkeypatch).open(source)
+    said = read(at, "warning-leaks")
+    assert "1 admitted pair repeats the locked holdout." in said and "no check of this grid stops that" in said and "See leaks and style" in said
+
+
+def test_nothing_is_said_of_leaks_where_no_pair_repeats_the_holdout(room: Room, source: Round) -> None:
+    assert "warning-leaks" not in sheets(room.open(source))
+
+
 def prepared_digest(at: AppTest, source: Round) -> str | None:
     kept = at.session_state["sign_off"][source.digest] if "sign_off" in at.session_state else signing_actions.Memory()
     return kept.prepared
