@@ -49,6 +49,10 @@ FILES: list[tuple[str, str, Any]] = [
     ("ultrafeedback", "train_prefs.parquet", [{"prompt": "Well?", "prompt_id": "x", "chosen": TALK, "rejected": OTHER, "score_chosen": 2.0,
                                                "score_rejected": 1.0}]),
     ("argilla", "r.jsonl", [ROW | {"chosen_rating": 5, "rejected_rating": 1}]),
+    ("distilabel", "f.parquet", [{"instruction": "Well?", "generations": ["Yes.", "No."], "ratings": [5, 1]}]),
+    ("argilla-records", "e.json", [{
+        "id": "r-1", "fields": {"q": "Well?", "a": "Yes.", "b": "No."}, "responses": {"best": [{"value": ["a", "b"], "user_id": "u"}]},
+    }]),
     ("llamafactory-alpaca", "l.json.gz", [{"instruction": "Well?", "input": "", "chosen": "Yes.", "rejected": "No."}]),
     ("llamafactory-sharegpt", "s.json", [{"conversations": [{"from": "human", "value": "Well?"}], "chosen": {"from": "gpt", "value": "Yes."},
                                           "rejected": {"from": "gpt", "value": "No."}}]),
@@ -61,16 +65,22 @@ FILES: list[tuple[str, str, Any]] = [
     ("axolotl:chat_template.default", "t.jsonl", [{"messages": TALK[:1], "chosen": "Yes.", "rejected": "No."}]),
     ("openai", "d.jsonl", [{"input": {"messages": TALK[:1]}, "preferred_output": TALK[1:], "non_preferred_output": OTHER[1:]}]),
 ]
+NEEDED = {
+    "distilabel": {"pair": "best_worst"}, "argilla-records": {"pair": "best_worst", "prompt": "q", "ranking": "best", "status": "submitted"},
+}
+"""What some formats have to have declared besides."""
 
 
 @pytest.mark.parametrize(("name", "file", "rows"), FILES)
 def test_a_file_of_every_pair_format_becomes_a_round(cli: Line, tmp_path: Path, name: str, file: str, rows: list[Any]) -> None:
     path = written(tmp_path, file, rows)
-    code, report = cli.document("ingest", path, "--format", name, "--proposer", "worker-curator-01", *DECLARED)
+    needed = NEEDED.get(name, {})
+    own = [part for key, value in needed.items() for part in ("--option", f"{key}={value}")]
+    code, report = cli.document("ingest", path, "--format", name, "--proposer", "worker-curator-01", *DECLARED, *own)
     assert (code, report["counts"], report["quarantined"]) == (0, {"pairs": 1}, 0)
     code, shown = cli.document("round", "show", report["round_digest"])
     (source,) = shown["manifest"]["sources"]["pairs"]
-    assert source == {"file": file, "format": name, "options": {"ids": "line", "origin": "verified"}, "why": "declared by the proposer"}
+    assert source == {"file": file, "format": name, "options": {"ids": "line", "origin": "verified"} | needed, "why": "declared by the proposer"}
     assert cli("round", "check", report["round_digest"])[0] == 0
 
 

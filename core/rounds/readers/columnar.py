@@ -113,6 +113,14 @@ def narrow_floats(path: Path, file: str) -> list[str]:
         return [field.name for field in table.schema if field.type in NARROW_FLOATS]
 
 
+def narrow_lists(path: Path, file: str) -> list[str]:
+    """The columns of a table that are lists of FLOAT or HALF; none where the file is no table of columns with types."""
+    if name_parts(path.name).suffix not in SUFFIXES:
+        return []
+    with opened_table(path, file) as table:
+        return [field.name for field in table.schema if is_list(field.type) and field.type.value_type in NARROW_FLOATS]
+
+
 def _broken(code: str, name: str, file: str) -> RoundError:
     return RoundError(
         code, expected=f"a complete {name} file", got=f"a file that cannot be read as {name}", remedy="check that the file is whole",

@@ -11,9 +11,13 @@ from typing import Any, Final, NoReturn
 
 from core.errors import RoundError, Where
 from core.rounds.readers import (
+    argilla_ratings,
+    argilla_records,
     axolotl,
+    distilabel,
     ifeval,
     inspect_log,
+    judgebench,
     lighteval,
     llamafactory,
     lm_eval,
@@ -36,8 +40,9 @@ _ANY_NAME: Final = ".NAME"
 """The end of an option that stands for a family: ``column.NAME`` is ``column.pair_id``, ``column.task_id``, ..."""
 
 _ALL: Final[tuple[Format, ...]] = (
-    *trl.FORMATS, *rated.FORMATS, *llamafactory.FORMATS, *msswift.FORMATS, *axolotl.FORMATS, *openai_preference.FORMATS, *mapped_csv.FORMATS,
-    lm_eval.FORMAT, inspect_log.FORMAT, lighteval.FORMAT, ifeval.FORMAT, *mapped_rows.FORMATS,
+    *trl.FORMATS, *rated.FORMATS, *distilabel.FORMATS, *argilla_records.FORMATS, *llamafactory.FORMATS, *msswift.FORMATS, *axolotl.FORMATS,
+    *openai_preference.FORMATS, *mapped_csv.FORMATS, lm_eval.FORMAT, inspect_log.FORMAT, lighteval.FORMAT, ifeval.FORMAT, *mapped_rows.FORMATS,
+    judgebench.FORMAT, argilla_ratings.FORMAT,
 )
 
 

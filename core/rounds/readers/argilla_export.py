@@ -1,0 +1,155 @@
+"""The four spellings in which Argilla hands out its records, as one: fields, and what each person or model answered to a question.
+
+Argilla 2 nested (``Record.to_dict``, ``records.to_json``): ``responses`` is ``{question: [{value, user_id}]}``, without a status.
+Argilla 2 flat (``to_list(flatten=True)``, ``to_datasets``): ``question.responses``, ``question.responses.users``, ``question.responses.status``.
+Argilla 1 records (``FeedbackRecord``): ``responses`` is ``[{user_id, values: {question: {value}}, status}]``.
+Argilla 1 data sets (``format_as("datasets")``): ``question`` is ``[{user_id, value, status}]``, with ``question-suggestion`` beside it.
+A list of objects may also come as an object of lists, as ``datasets`` stores its ``Sequence``.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from core.rounds.columns import CellFault
+from core.rounds.readers.format import Option
+from core.rounds.readers.preference import Counts, Row
+from core.rounds.strict import described
+
+SUBMITTED: Final = "submitted"
+_STATUSES: Final = (SUBMITTED, "draft", "discarded", "pending")
+STATUS_OPTION: Final = Option("answers that bear no status were all submitted, as in Argilla 2's nested export, which leaves it out", (SUBMITTED,))
+_FIELDS, _RESPONSES, _SUGGESTIONS = "fields", "responses", "suggestions"
+_USERS: Final = ".responses.users"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer to one question. ``rater``: the user, or the agent of a suggestion; None where it is not said."""
+
+    rater: str | None
+    value: Any
+
+
+def is_nested(row: Mapping[str, Any]) -> bool:
+    """Whether the fields of a record stand under ``fields``."""
+    return isinstance(row.get(_FIELDS), dict)
+
+
+def taken_field(row: Row, name: str) -> Any:
+    """The value of a field of the record, taken out of the row. Raises CellFault ``missing_field``."""
+    fields = row[_FIELDS] if is_nested(row) else row
+    if name not in fields:
+        raise CellFault(name, "missing_field", "this field of the record", "nothing")
+    return fields.pop(name)
+
+
+def field_text(row: Mapping[str, Any], name: str) -> Any:
+    """The value of a field of the record, None where it has none."""
+    value: Any = (row[_FIELDS] if is_nested(row) else row).get(name)
+    return value
+
+
+def answers(row: Mapping[str, Any], question: str, options: Mapping[str, str], counts: Counts) -> list[Answer]:
+    """The submitted answers to a question, in their order; those with another status are counted. A user answers once. Raises CellFault."""
+    found: list[Answer] = []
+    for rater, value, status in _stated(row, question):
+        status = options.get("status") if status is None else status
+        if status is None:
+            raise CellFault(question, "missing_status", "the status of each answer; status=submitted declares that all were submitted", "nothing")
+        if status not in _STATUSES:
+            raise CellFault(question, "unknown_value", f"one of {', '.join(_STATUSES)}", described(status))
+        if status != SUBMITTED:
+            counts["answers_left_out", f"answers to {question} are {status} and do not count"] += 1
+            continue
+        if rater is not None and (not isinstance(rater, str) or any(answer.rater == rater for answer in found)):
+            raise CellFault(question, "said_twice", "one answer of each user, who is named by text", described(rater))
+        if value is None:
+            raise CellFault(question, "missing_score", "a value in each submitted answer", "null")
+        found.append(Answer(rater, value))
+    return found
+
+
+def suggested(row: Mapping[str, Any], question: str) -> list[Answer]:
+    """The suggestion for a question, as the one answer of its agent; none where there is none. Raises CellFault."""
+    if not is_nested(row):
+        mark = "." if f"{question}.suggestion" in row else "-"
+        value, about = row.get(f"{question}{mark}suggestion"), row.get(f"{question}-suggestion-metadata")
+        agent = row.get(f"{question}.suggestion.agent") if mark == "." else about.get("agent") if isinstance(about, dict) else None
+        return [] if value is None else [Answer(agent, value)]
+    suggestions = row.get(_SUGGESTIONS) or {}
+    if isinstance(suggestions, list):
+        suggestions = {item.get("question_name"): item for item in _objects(suggestions, _SUGGESTIONS)}
+    item = suggestions.get(question) if isinstance(suggestions, dict) else None
+    if item is None:
+        return []
+    (only,) = _objects([item], _SUGGESTIONS)
+    return [] if only.get("value") is None else [Answer(only.get("agent"), only["value"])]
+
+
+def _stated(row: Mapping[str, Any], question: str) -> Iterator[tuple[Any, Any, Any]]:
+    """(user, value, status) of each answer to a question, whatever its status."""
+    if not is_nested(row):
+        yield from _flat(row, question)
+        return
+    responses = row.get(_RESPONSES) or []
+    if isinstance(responses, dict):
+        # Argilla 2: by question
+        for item in _objects(responses.get(question) or [], _RESPONSES):
+            yield item.get("user_id"), item.get("value"), item.get("status")
+        return
+    for item in _objects(responses, _RESPONSES):
+        # Argilla 1: by user
+        values = item.get("values") or {}
+        if not isinstance(values, dict):
+            raise CellFault(_RESPONSES, "wrong_type", "values by question", described(values))
+        if question in values:
+            (value,) = _objects([values[question]], _RESPONSES)
+            yield item.get("user_id"), value.get("value"), item.get("status")
+
+
+def _flat(row: Mapping[str, Any], question: str) -> Iterator[tuple[Any, Any, Any]]:
+    name = f"{question}.responses"
+    if name in row:
+        columns = [row.get(key) or [] for key in (f"{name}.users", name, f"{name}.status")]
+        users, values, statuses = columns
+        if not all(isinstance(column, list) and len(column) in (0, len(values)) for column in columns):
+            raise CellFault(name, "lengths_differ", "a user and a status for each answer", "lists of other lengths")
+        nothing = [None] * len(values)
+        yield from zip(users or nothing, values, statuses or nothing, strict=True)
+    elif question in row:
+        for item in _objects(row[question] or [], question):
+            yield item.get("user_id"), item.get("value"), item.get("status")
+    elif f"{question}.suggestion" not in row:
+        raise CellFault(question, "missing_field", "answers to this question", "nothing")
+
+
+def _objects(value: Any, field: str) -> list[Any]:
+    """A list of objects, also where it came as an object of lists. Raises CellFault."""
+    if isinstance(value, dict):
+        value = transposed(value, field)
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        raise CellFault(field, "wrong_type", "a list of objects", described(value))
+    return value
+
+
+def transposed(value: Mapping[str, Any], field: str) -> list[dict[str, Any]]:
+    """An object of lists as a list of objects. Raises CellFault where the lists differ in length."""
+    columns = list(value.values())
+    if not all(isinstance(column, list) for column in columns) or len({len(column) for column in columns}) > 1:
+        raise CellFault(field, "wrong_type", "lists of one length", described(value))
+    return [dict(zip(value, items, strict=True)) for items in zip(*columns, strict=True)]
+
+
+def recognise(rows: Sequence[Any]) -> str | None:
+    """Why rows are records of Argilla, or None."""
+    if not rows or not all(isinstance(row, dict) for row in rows):
+        return None
+    if all(is_nested(row) and isinstance(row.get(_RESPONSES), (dict, list)) for row in rows):
+        return "every row looked at has fields and responses, as Argilla writes its records"
+    if all(any(key.endswith(_USERS) for key in row) for row in rows):
+        return "every row looked at has the answers to a question and their users, as Argilla 2 flattens its records"
+    if all(any(f"{key}-suggestion" in row and f"{key}-suggestion-metadata" in row for key in row) for row in rows):
+        return "every row looked at has a question with its suggestion and the suggestion's metadata, as Argilla 1 writes its data sets"
+    return None
