@@ -10,6 +10,7 @@ import streamlit as st
 from core.errors import CountersignError
 from core.gates.exposure_report import exposure_of
 from core.sampling import sampling_coverage
+from core.sampling.marks import Marked
 from core.signing.ledger import LedgerView
 from core.signing.lost_looks import lost_looks
 from core.signing.words import evidence_sentences, exposure_sentences, sampling_sentence
@@ -36,20 +37,25 @@ def draw(view: View, person: str | None) -> None:
 
 
 def _disputed(view: View, person: str | None) -> None:
-    """What this person disputes among the pairs, and the way into the signed comment: the statement itself has no place for it."""
+    """What this person disputes among the pairs: it is signed with the decision. The reason belongs into the comment."""
     marked = pair_marks.read(pair_marks.marks_of(view, person))
     if not marked.disputed:
-        said = "Nothing." if person is not None else "It is yours once you say who signs."
+        said = f"Nothing. {_seen(marked)}" if person is not None else "It is yours once you say who signs."
         components.section("disputed", "What you dispute", blocks.paragraph(muted(said)), _more("rejected", "Read the pairs"))
         return
     components.section(
         "disputed", f"You dispute {words.plural(len(marked.disputed), 'pair')}", blocks.paragraph(*pair_marks.disputed_spans(view, marked)),
-        blocks.paragraph(muted("The engine's rules place a pair, and a dispute moves none. The comment is signed: name them there.")),
+        blocks.paragraph(muted("The statement names them, each with where the engine put it; a dispute moves none. Say why in the comment.")),
+        blocks.paragraph(muted(_seen(marked))),
     )
     line = f"Disputed pairs: {', '.join(marked.disputed)}."
     st.button("Put them into the comment", key="dispute_comment", icon=":material/edit_note:", on_click=signing_actions.add_to_comment,
               args=(view.round.digest, line), disabled=signing_actions.comment_with(view.round.digest, line) is None,
               help="Disabled where the comment names them already, or has no room for all of them.")
+
+
+def _seen(marked: Marked) -> str:
+    return f"You marked {words.plural(len(marked.seen), 'pair') if marked.seen else 'no pair'} as seen."
 
 
 def _lines(sentences: Sequence[str]) -> Block:

@@ -117,6 +117,9 @@ STRENGTH: dict[str, Any] = {
 }
 COVERAGE: dict[str, Any] = {
     "version": 3, "opened": None,
+    "disputes": {
+        "count": 1, "pairs": [{"pair_id": "p2", "state": "rejected"}], "left_out": 0, "sha256": sha('[["p2","rejected"]]'), "seen": 3,
+    },
     "drift": [{"judge_id": "j", "round_id": "r0", "round_digest": sha("r0"), "sentences": ["Nothing changed."]}],
     "exposure": {
         "items": 4, "look": 2, "decided": True, "later": 0, "looks": 1, "full": 1, "fresh": 0, "most_used": 1, "largest_overlap": 1,
@@ -143,7 +146,7 @@ def as_version_2(statement: Statement) -> Statement:
     strength, coverage = document["predicate"]["strength"], document["predicate"]["coverage"]
     for holder, names in (
         *((judge, ("slices", "slices_left_out", "evidence")) for judge in strength["judges"]), (strength, ("behaviours", "no_behaviours")),
-        (strength["holdout"] or {}, ("slices", "slices_left_out", "no_slices", "pass_at_k")), (coverage, ("drift",)),
+        (strength["holdout"] or {}, ("slices", "slices_left_out", "no_slices", "pass_at_k")), (coverage, ("drift", "disputes")),
     ):
         for name in names:
             holder.pop(name, None)

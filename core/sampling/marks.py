@@ -2,7 +2,8 @@
 
 ``marks/<round digest>/<SHA-256 of the person's id>.jsonl``: append-only, one RFC 8785 object a line, written and flushed under
 a lock file beside it, as the judgements of a sample are (``journal.py``). A mark names its pair by id, never by a position in
-a list; the last line about a pair counts. Marks decide nothing: the gates place pairs, and a reviewer says why in a comment.
+a list; the last line about a pair counts. Marks decide nothing: the gates place pairs. What is
+disputed when a decision is prepared is signed with it (``disputes.py``), and the reviewer says why in the comment.
 """
 from __future__ import annotations
 

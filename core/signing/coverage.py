@@ -1,5 +1,5 @@
-"""What a decision says about things outside its round: looks at the holdout, and what its reviewer sampled. As seen when the
-statement was prepared; a verifier cannot and does not compute it again."""
+"""What a decision says about things outside its round: looks at the holdout, and what its reviewer sampled, opened and
+disputes. As seen when the statement was prepared; a verifier cannot and does not compute it again."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from core.grid import Grid
 from core.rounds.folder import Round
 from core.rounds.workspace import Workspace
 from core.sampling import sampling_coverage
+from core.sampling.disputes import disputes_coverage
 from core.settings import SETTINGS
 
 COVERAGE_VERSION: Final[int] = SETTINGS["signing"]["coverage_version"]
@@ -38,11 +39,12 @@ def coverage_of(
 ) -> dict[str, Any]:
     """The member ``coverage`` of a decision by ``person``, as the workspace stands now. The look that this decision takes is
     recorded first. ``opened``: None where no dashboard session prepared it. Raises what reading the record of looks and the
-    person's labels raises (LedgerError, SamplingError)."""
+    person's labels and marks raises (LedgerError, SamplingError)."""
     record_look(workspace, source, grid, assessment.document)
     return {
         "version": COVERAGE_VERSION, "exposure": exposure_of(workspace, source, grid).as_dict(),
         "sampling": sampling_coverage(workspace, source, assessment, person), "opened": None if opened is None else opened.as_dict(),
+        "disputes": disputes_coverage(workspace, source, assessment, person),
         "drift": judges_drift(workspace, source, grid, sorted(assessment.document["judges"])),
     }
 

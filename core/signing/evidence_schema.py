@@ -1,7 +1,7 @@
 """Exact schemas of the two sub-objects of a decision of versions 2 and 3: ``strength`` and ``coverage``.
 
-``strength`` is computed again by a verifier; ``coverage`` is what the signer saw of other rounds and of their own sampling,
-and is never computed again. Both are read strictly before any word of them is shown.
+``strength`` is computed again by a verifier; ``coverage`` is what the signer saw of other rounds, of their own sampling and
+of the pairs that they dispute, and is never computed again. Both are read strictly before any word of them is shown.
 """
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from core.gates.strength_rules import Status
+from core.sampling.disputes import disputes_sha256
+from core.schemas import STATES
 from core.settings import SETTINGS
 from core.signing import schema
 from core.statistics.verdict import Standing
@@ -129,6 +131,26 @@ _SAMPLING: Final = schema.record({
 _DRIFT: Final = schema.listed(schema.record({
     "judge_id": _TEXT, "round_id": _TEXT, "round_digest": schema.digest, "sentences": schema.listed(_TEXT, empty=False),
 }))
+_DISPUTED: Final = schema.record({
+    "count": schema.integer, "pairs": schema.listed(schema.record({"pair_id": _SAYING, "state": schema.nullable(schema.constant(*STATES))})),
+    "left_out": schema.integer, "sha256": schema.digest, "seen": schema.integer,
+})
+
+
+def disputes(value: Any, path: str) -> None:
+    """Disputed pairs that agree with each other: each once, no more than a statement names, with their count and their digest."""
+    _DISPUTED(value, path)
+    pairs, limit = value["pairs"], SETTINGS["sampling"]["statement_ids"]
+    if len(pairs) > limit:
+        schema.refuse(f"{path}.pairs", f"at most {limit} pairs", len(pairs), code="too_long")
+    if len({pair["pair_id"] for pair in pairs}) != len(pairs):
+        schema.refuse(f"{path}.pairs", "each pair once", len(pairs), code="inconsistent_statement")
+    if value["count"] != len(pairs) + value["left_out"]:
+        schema.refuse(f"{path}.count", "the pairs named and those left out", value["count"], code="counts_do_not_add_up")
+    if not value["left_out"] and value["sha256"] != disputes_sha256(pairs):
+        schema.refuse(f"{path}.sha256", "the digest of the pairs named", value["sha256"], code="inconsistent_statement")
+
+
 COVERAGE_2: Final = schema.record({
     "version": schema.constant(SETTINGS["signing"]["earlier_coverage_version"]), "exposure": _EXPOSURE, "sampling": schema.nullable(_SAMPLING),
     "opened": _NULL,
@@ -136,4 +158,5 @@ COVERAGE_2: Final = schema.record({
 COVERAGE_3: Final = schema.record({
     "version": schema.constant(SETTINGS["signing"]["coverage_version"]), "exposure": _EXPOSURE, "sampling": schema.nullable(_SAMPLING),
     "opened": schema.nullable(schema.record({"pages": _PAGES, "not_opened": _PAGES})), "drift": _DRIFT,
+    "disputes": schema.nullable(disputes),
 })

@@ -31,6 +31,8 @@ from core.signing.ledger import Head, LedgerEntry, LedgerView
 from core.signing.recomputation import Recompute, check_again, check_files
 from core.signing.statement import Statement
 from core.signing.status import RoundStatus, State, earlier_decisions, reference, round_status
+from core.signing.words import disputes_sentence
+from core.text import visible_line
 
 SIGNATURE_ONLY: Final = "SIGNATURE ONLY"
 
@@ -129,9 +131,17 @@ def verify_export(
     assert isinstance(source, Round) and isinstance(rules, Grid)
     report.held("files", check_files(export, source))
     report.held("recomputed", check_again(export, source, rules, view, registry, recompute))
+    _note_disputes(export, report)
     _note_differences(export, registry, view, report)
     code = EXIT["done"] if status.state is State.APPROVED and export.decision_statement.approves else EXIT["refused"]
     return Verification(export.decision_statement, status.words, code, registry.digest, view.head, tuple(report.checks), tuple(report.notes))
+
+
+def _note_disputes(export: Export, report: _Report) -> None:
+    """A reader of the outcome alone would miss that its reviewer disagrees with the engine on some pairs."""
+    disputes = export.decision_statement.predicate["coverage"].get("disputes")
+    if disputes is not None and disputes["count"]:
+        report.notes.append(visible_line(f"as signed, not computed again: {disputes_sentence(disputes)}"))
 
 
 def _signatures(export: Export, registry: Registry, report: _Report) -> Verification:
@@ -140,6 +150,7 @@ def _signatures(export: Export, registry: Registry, report: _Report) -> Verifica
     _check_pair(export, registry)
     check_evidence(export.decision_statement, export.evidence)
     report.notes.append(f"the decision says {export.decision_statement.predicate['decision']}; whether it stands, only the ledger can tell")
+    _note_disputes(export, report)
     return Verification(export.decision_statement, SIGNATURE_ONLY, EXIT["refused"], registry.digest, None, tuple(report.checks), tuple(report.notes))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from core.gates.strength_words import strength_sentences
 from core.grid import parse_decimal
+from core.settings import SETTINGS
 from core.signing.ledger import LedgerEntry
 from core.signing.statement import Statement
 from core.statistics.probability import Probability
@@ -49,13 +50,14 @@ def _decision(predicate: Mapping[str, Any]) -> list[str]:
 
 
 def evidence_sentences(predicate: Mapping[str, Any]) -> list[str]:
-    """What a decision says about the strength of its evidence, about earlier looks at the holdout and about the reviewer's sample.
-    A decision of version 1 says nothing of these."""
+    """What a decision says about the strength of its evidence, about earlier looks at the holdout, about the reviewer's sample
+    and the pairs they dispute. A decision of version 1 says nothing of these."""
     coverage = predicate["coverage"]
-    exposure, sampling, opened = (coverage.get(name) for name in ("exposure", "sampling", "opened"))
+    exposure, sampling, opened, disputes = (coverage.get(name) for name in ("exposure", "sampling", "opened", "disputes"))
     return [
         *strength_sentences(predicate["strength"]), *(() if exposure is None else exposure_sentences(predicate["strength"], exposure)),
         *(() if sampling is None else (sampling_sentence(sampling),)), *(() if opened is None else (opened_sentence(opened),)),
+        *(() if disputes is None else (disputes_sentence(disputes),)),
         *(f"Judge {one['judge_id']} since round {one['round_id']}: {' '.join(one['sentences'])}" for one in coverage.get("drift", ())),
     ]
 
@@ -75,6 +77,17 @@ def opened_sentence(opened: Mapping[str, Any]) -> str:
     left = opened["not_opened"]
     rest = f"; not opened: {', '.join(left)}" if left else ", which is every page of evidence"
     return f"Before preparing this, the reviewer had opened {', '.join(opened['pages']) or 'no page of evidence'}{rest}."
+
+
+def disputes_sentence(disputes: Mapping[str, Any]) -> str:
+    """Which pairs the reviewer disputes, where the engine had them, and how many they had marked as seen."""
+    count, named = disputes["count"], disputes["pairs"][:SETTINGS["display"]["named_ids"]]
+    seen = f"{_pairs(disputes['seen']) if disputes['seen'] else 'no pair'} marked as seen"
+    if not count:
+        return f"The reviewer disputes no pair; {seen}."
+    said = ", ".join(f"{pair['pair_id']} ({pair['state'] or 'not in the round'})" for pair in named)
+    more = f" and {count - len(named):,} more" if count > len(named) else ""
+    return f"The reviewer disputes {_pairs(count)}: {said}{more}; {seen}."
 
 
 def sampling_sentence(sampling: Mapping[str, Any]) -> str:

@@ -10,9 +10,9 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 from support_desk import BUNDLE, Desk
-from support_sheets import links, said, sheets, table
+from support_sheets import links, open_page, said, sheets, table
 from support_sign_off import PASSPHRASE, Room, make_desk, prepare, read, room_of, sign
-from support_signing import Actor
+from support_signing import NOW, Actor
 
 from core.canonical import canonical_bytes, sha256_hex
 from core.errors import CountersignError
@@ -21,6 +21,7 @@ from core.grid import Grid, default_grid, grid_from_document
 from core.persons.registry import Registry
 from core.rounds.folder import Round
 from core.rounds.ingest import ingest
+from core.sampling.marks import Marks
 from core.signing.dsse import seal
 from core.signing.grids import accept_grid
 from core.signing.propose import lock_holdout
@@ -164,6 +165,29 @@ def test_what_was_opened_is_shown(room: Room, source: Round) -> None:
     assert opened == {"pages": ["Overview", "Sample"], "not_opened": ["Judges", "Curation", "Rejected pairs", "Leaks and style", "Holdout"]}
     said = "the reviewer had opened Overview, Sample; not opened: Judges, Curation, Rejected pairs, Leaks and style, Holdout."
     assert said in read(at)
+
+
+def test_a_dispute_made_on_the_page_is_in_the_statement_that_the_page_prepares(room: Room, source: Round) -> None:
+    marked = open_page("rejected.py", round=source.digest, pair="pair-length-bias")
+    marked.selectbox(key="you_are").set_value(VERIFIER).run()
+    marked.button(key="dispute_pair").click().run()
+    marked.button(key="see_pair").click().run()
+    at = room.open(source, VERIFIER)
+    assert "The statement names them, each with where the engine put it" in read(at, "section-disputed")
+    assert "You marked 1 pair as seen." in read(at, "section-disputed")
+    sign(prepare(at))
+    line = "The reviewer disputes 1 pair: pair-length-bias (rejected); 1 pair marked as seen."
+    entry = room.entries()[-1]
+    disputes = entry.statement.predicate["coverage"]["disputes"]
+    assert (disputes["pairs"], disputes["seen"]) == ([{"pair_id": "pair-length-bias", "state": "rejected"}], 1)
+    assert line in read(open_page("ledger.py", entry=str(entry.index)), f"section-entry-{entry.index}-evidence")
+
+
+def test_what_is_disputed_is_read_before_it_is_signed(room: Room, source: Round) -> None:
+    Marks(room.desk.workspace, source.digest, VERIFIER).put("disputed", "pair-collapse-trap", NOW)
+    at = prepare(room.open(source, VERIFIER))
+    line = "The reviewer disputes 1 pair: pair-collapse-trap (rejected); no pair marked as seen."
+    assert line in read(at, "section-evidence") and '"pair_id":"pair-collapse-trap"' in at.code[0].value
 
 
 def test_an_address_names_nobody(room: Room, source: Round) -> None:

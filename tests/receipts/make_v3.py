@@ -1,9 +1,9 @@
 """How ``v3/`` was made, once: ``python tests/receipts/make_v3.py`` (it refuses where the folder exists).
 
 Decisions of predicate version 3, which keep the rest of what the pages show: an approval after a blind sample, with the pages that its
-reviewer had opened and with an earlier round of the same judge; a rejected refusal record of a round with scores, both orders, lengths,
-ratings, slices, several runs and behaviours; a rejection under the first grid. The private keys were thrown away. Later engines
-must verify these files as they are: they are never regenerated.
+reviewer had opened, the pairs that they dispute and an earlier round of the same judge; a rejected refusal record of a round with scores,
+both orders, lengths, ratings, slices, several runs and behaviours; a rejection under the first grid. The private keys were thrown away.
+Later engines must verify these files as they are: they are never regenerated.
 """
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from support_strength import ABOUT, FIRST_GRID  # noqa: E402
 from core.grid import Grid, default_grid  # noqa: E402
 from core.rounds.folder import Round  # noqa: E402
 from core.rounds.ingest import ingest, ingest_bundle_bytes  # noqa: E402
+from core.sampling.marks import Kind, Marks  # noqa: E402
 from core.signing.coverage import Opened  # noqa: E402
 from core.signing.evidence import EvidenceStore  # noqa: E402
 from core.signing.export import make_export  # noqa: E402
@@ -32,6 +33,11 @@ from core.signing.grids import accept_grid  # noqa: E402
 from core.signing.signoff import Choice, prepare, sign_and_append  # noqa: E402
 
 OPENED = Opened(("Overview", "Judges", "Sample"), ("Curation", "Rejected pairs", "Holdout"))
+
+MARKED: list[tuple[Kind, str]] = [
+    ("seen", "pair-collapse-trap"), ("disputed", "pair-collapse-trap"), ("seen", "pair-rpo-clean-1"), ("disputed", "pair-length-bias"),
+    ("disputed", "pair-rpo-clean-1"), ("undisputed", "pair-length-bias"),
+]
 
 
 def records() -> list[dict[str, Any]]:
@@ -82,6 +88,8 @@ def main(target: Path) -> None:
         made.assess(made.workspace.round(before.digest))
         approved, other, first = made.round("approved"), everything(made, folder), made.round("first-grid")
         judged_blind(made, approved)
+        for kind, pair_id in MARKED:
+            Marks(made.workspace, approved.digest, made.verifier.id).put(kind, pair_id, NOW)
         target.mkdir()
         decisions: list[tuple[Round, Grid, Choice, Opened | None]] = [
             (approved, default_grid(), "approve", OPENED), (other, default_grid(), "reject", None), (first, FIRST_GRID, "reject", None),

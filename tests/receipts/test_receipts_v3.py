@@ -2,6 +2,7 @@
 it, the strength of its evidence included."""
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,20 @@ def test_what_the_reviewer_saw_besides() -> None:
     ):
         assert any(one.startswith(line) for one in said), line
     assert decision("everything").predicate["coverage"]["opened"] is None
+
+
+def test_what_the_reviewer_disputed() -> None:
+    """Marked: the trap, which the round rejects, and an admitted pair; a third was taken back. ``everything`` has no pairs."""
+    disputes = decision("approved").predicate["coverage"]["disputes"]
+    assert disputes["pairs"] == [{"pair_id": "pair-collapse-trap", "state": "rejected"}, {"pair_id": "pair-rpo-clean-1", "state": "admitted"}]
+    assert (disputes["count"], disputes["left_out"], disputes["seen"]) == (2, 0, 2)
+    said = b'[["pair-collapse-trap","rejected"],["pair-rpo-clean-1","admitted"]]'
+    assert disputes["sha256"] == hashlib.sha256(said).hexdigest()
+    line = "The reviewer disputes 2 pairs: pair-collapse-trap (rejected), pair-rpo-clean-1 (admitted); 2 pairs marked as seen."
+    assert line in evidence_sentences(decision("approved").predicate) and any(note.endswith(line) for note in verified("approved").notes)
+    assert decision("everything").predicate["coverage"]["disputes"] is None
+    none = decision("first-grid").predicate["coverage"]["disputes"]
+    assert (none["count"], none["pairs"]) == (0, [])
 
 
 def test_a_grid_without_a_confidence_says_so() -> None:

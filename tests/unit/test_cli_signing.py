@@ -12,9 +12,12 @@ from typing import Any
 
 import pytest
 from support_desk import BUNDLE, CREATED, bundle
+from support_signing import NOW
 
 from core.cli.main import run
 from core.grid import default_grid
+from core.rounds.workspace import Workspace
+from core.sampling.marks import Marks
 from core.settings import SETTINGS
 from core.signing.heads import state_folder
 
@@ -139,6 +142,19 @@ def test_from_keys_to_a_verified_export(ready: Cli) -> None:
     code, out, _ = cli("verify", export, "--signature-only")
     assert (code, out.splitlines()[0].startswith("SIGNATURE ONLY"), out.splitlines()[-1]) == (3, True, "SIGNATURE ONLY")
     assert cli.document("decide", "r1", "--require-approved")["approved"] is True
+
+
+def test_what_was_disputed_on_the_page_is_said_signed_and_verified_here(ready: Cli) -> None:
+    cli = ready
+    place = Workspace.open(cli.workspace)
+    Marks(place, place.round("r1").digest, "worker-verifier-02").put("disputed", "pair-collapse-trap", NOW)
+    line = "The reviewer disputes 1 pair: pair-collapse-trap (rejected); no pair marked as seen."
+    code, out, err = approve(cli)
+    assert code == 0 and line in out, err
+    export = cli.folder / "out.zip"
+    cli.ok("ledger", "export", 1, "--out", export)
+    assert f"note: as signed, not computed again: {line}" in cli.ok("verify", export).splitlines()
+    assert any(line in note for note in cli.document("verify", export)["notes"])
 
 
 def test_a_signed_rejection_never_exits_0(ready: Cli) -> None:

@@ -79,7 +79,8 @@ def test_the_statement_holds_the_strength_that_the_assessment_shows(tmp_path: Pa
     assert canonical_bytes(predicate["strength"]) == canonical_bytes(dict(d.assess(source).strength))
     judge = predicate["strength"]["judges"][0]
     assert [check["text"] for check in judge["checks"] if check["name"] == "false_positive_rate"] == ["meets, not proven: needs 56 more failed cases"]
-    assert predicate["coverage"].keys() == {"version", "exposure", "sampling", "opened", "drift"} and predicate["coverage"]["opened"] is None
+    assert predicate["coverage"].keys() == {"version", "exposure", "sampling", "opened", "drift", "disputes"}
+    assert predicate["coverage"]["opened"] is None
 
 
 def test_it_verifies_and_says_what_was_compared(tmp_path: Path) -> None:
