@@ -72,9 +72,10 @@ def open_to_all(anyones: tuple[Desk, Round], tmp_path: Path, monkeypatch: pytest
 def test_an_admitted_pair_that_repeats_the_holdout_is_said_before_anybody_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     desk = make_desk(tmp_path / "leaky")
     # pair-rpo-clean-1 is admitted, and its prompt becomes the first locked item's: an exact repeat
-    candidates = json.loads(json.dumps(BUNDLE["verified_candidates"]))
+    document = json.loads(BUNDLE.read_bytes())
+    candidates = document["verified_candidates"]
     (clean,) = [row for row in candidates if row["pair_id"] == "pair-rpo-clean-1"]
-    clean["prompt"] = BUNDLE["holdout_suite"][0]["prompt"]
+    clean["prompt"] = document["holdout_suite"][0]["prompt"]
     source = desk.round(verified_candidates=candidates)
     desk.propose(source)
     assert desk.assess(source).document["reason_table"]["admitted"] == 2
