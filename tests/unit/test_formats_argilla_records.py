@@ -257,6 +257,16 @@ def test_a_user_who_rated_one_reply_only_is_named(tmp_path: Path) -> None:
     assert quarantine(source) == [("a.jsonl", 1, "rating_2", "missing_score"), ("a.jsonl", 2, "rating_1", "missing_score")]
 
 
+def test_replies_that_users_left_out_are_counted_once_a_row_and_averaged_over_who_rated_them(tmp_path: Path) -> None:
+    """a: 1 by Ann; b: 3 by Ann and 5 by Bob, mean 4; c: 2 by Bob. The best is b, the worst a."""
+    given: Given = {"a?": [(ANN, 1, "submitted")], "b?": [(ANN, 3, "submitted"), (BOB, 5, "submitted")], "c?": [(BOB, 2, "submitted")]}
+    chosen = {"prompt": "prompt", "pair": "best_worst", "reducer": "mean"} | {f"rating__{name}": f"{name}?" for name in "abc"}
+    source, report = read(tmp_path, "a.jsonl", [nested1(given, fields=THREE)], unscored="leave_out", **chosen)
+    assert texts(source) == [{"prompt": "p", "chosen": "B", "rejected": "A"}]
+    assert (column(source, "chosen_score"), column(source, "rejected_score")) == ([4.0], [1.0])
+    assert note(report, "replies_left_out").startswith("a.jsonl: 1 rows have replies")
+
+
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_suggestions_decide_only_where_that_is_declared(tmp_path: Path, spelling: Any) -> None:
     hints: Hints = {"rating_1": (1, 0.9, "m"), "rating_2": (3, None, "m")}
@@ -348,6 +358,19 @@ def test_a_question_that_no_record_has_is_named(tmp_path: Path) -> None:
     assert quarantine(source) == [("a.jsonl", 1, "rating_two", "missing_field")]
 
 
+@pytest.mark.parametrize("spelling", [nested1, nested2])
+def test_a_misspelled_question_of_nested_records_is_warned_of(tmp_path: Path, spelling: Any) -> None:
+    """There an unanswered question and one that does not exist look the same."""
+    rows = [spelling(ranked((ANN, ["response_1", "response_2"])), {"topic": ("a", None, "m")}), spelling({})]
+    _, report = read(tmp_path / "a", "a.jsonl", rows, **options(spelling, RANKED | {"ranking": "preferences"}))
+    text = note(report, "unseen_question")
+    assert text == "a.jsonl: the first records name no question 'preferences', only preference, topic; did you mean 'preference'?"
+    _, report = read(tmp_path / "b", "a.jsonl", rows, **options(spelling, RANKED))
+    assert "unseen_question" not in codes(report)
+    _, report = read(tmp_path / "c", "a.jsonl", [spelling({})], **options(spelling, RANKED))
+    assert "unseen_question" not in codes(report)
+
+
 @pytest.mark.parametrize("rows", [[{"fields": FIELDS}], [{"fields": "x", "responses": []}], [nested1(rated((ANN, 5, 2))), {"text": "a"}], [7]])
 def test_other_rows_are_not_taken_for_records(tmp_path: Path, rows: list[Any]) -> None:
     assert refused(tmp_path, "a.jsonl", rows, **RATED).code == "unrecognised_format"
@@ -376,8 +399,9 @@ def test_answers_become_the_ratings_of_a_round(tmp_path: Path, spelling: Any) ->
 
 def test_drafts_are_no_ratings_and_integers_become_text(tmp_path: Path) -> None:
     rows = [nested1({"verdict": [(ANN, 5, "submitted"), (BOB, 1, "draft")]})]
-    found, said = ratings(tmp_path, rows, question="verdict", case="external_id")
-    assert found == [("r-1", ANN, "5")]
+    found, said = ratings(tmp_path / "a", rows, question="verdict", case="external_id")
+    assert found == [("r-1", ANN, "5")] and "unseen_question" not in said
+    assert "unseen_question" in ratings(tmp_path / "b", rows, question="verdicts", case="external_id")[1]
     assert {"answers_left_out", "numbered_labels"} <= set(said)
 
 

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from core.rounds.columns import CellFault
-from core.rounds.readers.format import Option
+from core.rounds.notes import Note, warning
+from core.rounds.readers.containers import first_values
+from core.rounds.readers.format import Declared, Option
 from core.rounds.readers.preference import Counts, Row
-from core.rounds.strict import described
+from core.rounds.strict import described, nearest
 
 SUBMITTED: Final = "submitted"
 _STATUSES: Final = (SUBMITTED, "draft", "discarded", "pending")
@@ -86,6 +88,31 @@ def suggested(row: Mapping[str, Any], question: str) -> list[Answer]:
         return []
     (only,) = _objects([item], _SUGGESTIONS)
     return [] if only.get("value") is None else [Answer(only.get("agent"), only["value"])]
+
+
+def unseen_questions(declared: Declared, questions: Sequence[str]) -> Iterator[Note]:
+    """A warning for each question that none of the first nested records names though they name others: it may be misspelled, and a question
+    that nobody answered looks the same. (A flat export lacks the question's column then, which is a fault of each row.)"""
+    seen = sorted({name for row in first_values(declared.path, declared.file) if isinstance(row, dict) and is_nested(row) for name in _named(row)})
+    for question in dict.fromkeys(questions):
+        if seen and question not in seen:
+            near = nearest(question, seen)
+            hint = f"; did you mean {near!r}?" if near else ""
+            yield warning("unseen_question", f"{declared.file}: the first records name no question {question!r}, only {', '.join(seen)}{hint}")
+
+
+def _named(row: Mapping[str, Any]) -> set[str]:
+    """The questions that a nested record names."""
+    found: set[str] = set()
+    for held in (row.get(_RESPONSES), row.get(_SUGGESTIONS)):
+        if isinstance(held, dict):
+            found |= held.keys()
+        for item in held if isinstance(held, list) else []:
+            values = item.get("values") if isinstance(item, dict) else None
+            found |= values.keys() if isinstance(values, dict) else set()
+            name = item.get("question_name") if isinstance(item, dict) else None
+            found |= {name} if isinstance(name, str) else set()
+    return found
 
 
 def _stated(row: Mapping[str, Any], question: str) -> Iterator[tuple[Any, Any, Any]]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from core.rounds.columns import CellFault
 from core.rounds.notes import Note, warning
-from core.rounds.readers.argilla_export import STATUS_OPTION, answers
+from core.rounds.readers.argilla_export import STATUS_OPTION, answers, unseen_questions
 from core.rounds.readers.format import Declared, Format, Option
 from core.rounds.readers.places import IdPlace
 from core.rounds.readers.preference import Counts, never
@@ -68,6 +68,7 @@ class _Ratings:
 
 def _rows(declared: Declared) -> Iterator[RawRow]:
     made = _Ratings(declared)
+    declared.notes.extend(unseen_questions(declared, [declared.options["question"]]))
     return spread(declared, made.ratings, made.notes)
 
 

@@ -15,7 +15,17 @@ from typing import Any, Final
 
 from core.errors import RoundError, Where
 from core.rounds.columns import CellFault
-from core.rounds.readers.argilla_export import STATUS_OPTION, Answer, answers, field_text, recognise, suggested, taken_field, transposed
+from core.rounds.readers.argilla_export import (
+    STATUS_OPTION,
+    Answer,
+    answers,
+    field_text,
+    recognise,
+    suggested,
+    taken_field,
+    transposed,
+    unseen_questions,
+)
 from core.rounds.readers.format import Declared, Format, Option
 from core.rounds.readers.graded import FIRST, OPTIONS, Ends, Reply, check_complete, counted, ends, grade, paired, undecided
 from core.rounds.readers.preference import Counts, Row, preference_format, put
@@ -198,6 +208,7 @@ def _checked(chosen: Format) -> Format:
                 got=f"{ratings} rating questions and {'a' if _RANKING in options else 'no'} ranking question", where=Where(declared.file),
                 remedy=f"declare {_RANKING}=QUESTION, or {_RATING}FIELD=QUESTION for each reply",
             )
+        declared.notes.extend(unseen_questions(declared, _plan(options).questions))
         return chosen.rows(declared)
 
     return replace(chosen, rows=rows)

@@ -40,8 +40,7 @@ def _key(row: Row, name: str, options: Mapping[str, str]) -> str | None:
     """The key that holds one thing in this row. Raises CellFault where two could."""
     if name in options:
         return options[name] if options[name] in row else None
-    declared = [options[other] for other in _SPELLINGS if other in options]
-    found = [key for key in _SPELLINGS[name] if key in row and key not in declared]
+    found = [key for key in _SPELLINGS[name] if key in row]
     if len(found) > 1:
         raise CellFault(found[0], "ambiguous_column", f"one key of the {name}", f"{' and '.join(found)}; declare {name}={found[0]}")
     return found[0] if found else None
