@@ -118,6 +118,17 @@ def see_the_result(tab: Tab) -> int:
     return int(found[1])
 
 
+def dispute_one(tab: Tab) -> str:
+    """Dispute the first of the rejected pairs, by its button. Returns its id, as the page names it."""
+    tab.choose(navigation.BY_KEY["rejected"].title)
+    expect(tab.page.locator("[data-testid=stMain]")).to_contain_text(PAGES.get("rejected", ""), timeout=PATIENCE_MS)
+    tab.settle()
+    tab.page.locator(".st-key-dispute_pair button").click()
+    marks = tab.page.locator(".st-key-sheet-marks")
+    expect(marks).to_contain_text("you are disputing", timeout=PATIENCE_MS)
+    return marks.locator(".cs-mono").first.inner_text()
+
+
 def test_from_the_rounds_list_to_a_receipt_that_verifies(browser: Browser, address: str, place: Path, tmp_path: Path) -> None:
     tab = Tab.open(browser, address)
     page = tab.page
@@ -135,6 +146,7 @@ def test_from_the_rounds_list_to_a_receipt_that_verifies(browser: Browser, addre
     judge_some(tab)
     drawn = judge_the_rest(place, tmp_path)["progress"]
     defects = see_the_result(tab)
+    disputed = dispute_one(tab)
     tab.choose("Sign-off")
     tab.headline("ifeval-4o awaits your decision")
     expect(page.locator(".st-key-sheet-section-opened")).to_contain_text("Sample")
@@ -149,6 +161,7 @@ def test_from_the_rounds_list_to_a_receipt_that_verifies(browser: Browser, addre
     expect(page.locator(".st-key-sheet-section-words")).to_contain_text("gpt-4o-2024-08-06 replaces the baseline gpt-4o-mini-2024-07-18.")
     shown = page.locator("[data-testid=stCode] code").first.inner_text()
     expect(page.locator(".st-key-sheet-section-evidence")).to_contain_text(sampled)
+    expect(page.locator(".st-key-sheet-section-evidence")).to_contain_text(f"The reviewer disputes 1 pair: {disputed} (rejected)")
     type_passphrase(tab)
     page.locator(".st-key-sign button").click()
     tab.headline(f"ifeval-4o was approved by {REVIEWER}")
@@ -162,6 +175,7 @@ def test_from_the_rounds_list_to_a_receipt_that_verifies(browser: Browser, addre
     assert {check["name"] for check in predicate["strength"]["checks"]} >= {"net_gain", "regressions"} and predicate["strength"]["holdout"]
     coverage = predicate["coverage"]
     assert coverage["opened"] == {"pages": [navigation.BY_KEY[key].title for key in navigation.EVIDENCE], "not_opened": []}
+    assert coverage["disputes"]["pairs"] == [{"pair_id": disputed, "state": "rejected"}]
     sampling = coverage["sampling"]
     assert (sampling["state"], sampling["person"], sampling["seed"]) == ("complete", REVIEWER, drawn["seed"])
     assert (sampling["judged"], sampling["counts"]["tie"], sampling["defects"]) == (54, 54 - HERE, defects)
@@ -176,6 +190,7 @@ def test_from_the_rounds_list_to_a_receipt_that_verifies(browser: Browser, addre
     verified = countersign(place, "verify", str(receipt))
     assert verified.returncode == 0, verified.stderr
     assert verified.stdout.splitlines()[-1] == "APPROVED"
+    assert f"as signed, not computed again: The reviewer disputes 1 pair: {disputed} (rejected)" in verified.stdout
     data = receipt.read_bytes()
     receipt.write_bytes(data[:len(data) // 2] + bytes([data[len(data) // 2] ^ 1]) + data[len(data) // 2 + 1:])
     flipped = countersign(place, "verify", str(receipt))
