@@ -279,6 +279,30 @@ def test_suggestions_decide_only_where_that_is_declared(tmp_path: Path, spelling
     assert column(source, "chosen_score") == [3.0, 3.0]
 
 
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_suggestions_of_several_agents_are_one_set(tmp_path: Path, spelling: Any) -> None:
+    row = spelling({}, {"rating_1": (1, None, "m"), "rating_2": (3, None, "n")})
+    source, _ = read(tmp_path, "a.jsonl", [row], answers="suggestions", **RATED)
+    assert texts(source)[0]["chosen"] == "No."
+
+
+@pytest.mark.parametrize(("suggestions", "code"), [
+    ([{"question_name": "rating_1", "value": 1}] * 2, "said_twice"), ({"rating_1": 5}, "wrong_type"), ("x", "wrong_type"), ([5], "wrong_type"),
+    ({"rating_1": {"value": [1], "agent": ["m"]}}, "wrong_type"), ({}, "missing_score"), (None, "missing_score"),
+])
+def test_hostile_suggestions_are_quarantined(tmp_path: Path, suggestions: Any, code: str) -> None:
+    source, _ = read(tmp_path, "a.jsonl", [change(suggestions=suggestions)], answers="suggestions", **RATED)
+    assert [found[3] for found in quarantine(source)] == [code]
+
+
+@pytest.mark.parametrize("chosen", [
+    {"rating__response_1": "rating_1", "rating__response_2": "rating_1"},
+    {"ranking": "preference", "reply__first": "response_1", "reply__second": "response_1"},
+])
+def test_one_field_or_question_for_two_replies_is_refused(tmp_path: Path, chosen: dict[str, str]) -> None:
+    assert refused(tmp_path, "a.jsonl", [nested1(rated((ANN, 5, 2)))], prompt="prompt", pair="best_worst", **chosen).code == "said_twice"
+
+
 def test_a_conversation_as_prompt(tmp_path: Path) -> None:
     talk = [user("Say hi.")]
     source, _ = read(tmp_path, "a.jsonl", [nested2(rated((ANN, 5, 2)), fields=FIELDS | {"prompt": talk})], status="submitted", **RATED)

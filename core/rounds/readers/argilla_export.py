@@ -23,12 +23,12 @@ SUBMITTED: Final = "submitted"
 _STATUSES: Final = (SUBMITTED, "draft", "discarded", "pending")
 STATUS_OPTION: Final = Option("answers that bear no status were all submitted, as in Argilla 2's nested export, which leaves it out", (SUBMITTED,))
 _FIELDS, _RESPONSES, _SUGGESTIONS = "fields", "responses", "suggestions"
-_USERS: Final = ".responses.users"
+_FLAT: Final = (".responses.users", ".suggestion.agent")
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer to one question. ``rater``: the user, or the agent of a suggestion; None where it is not said."""
+    """One answer to one question. ``rater``: the user; None where none is named."""
 
     rater: str | None
     value: Any
@@ -74,20 +74,19 @@ def answers(row: Mapping[str, Any], question: str, options: Mapping[str, str], c
 
 
 def suggested(row: Mapping[str, Any], question: str) -> list[Answer]:
-    """The suggestion for a question, as the one answer of its agent; none where there is none. Raises CellFault."""
+    """The suggestion for a question, as one answer of nobody; none where there is none. Who suggested it is kept with the record: questions
+    that several agents answered still make one set of grades. Raises CellFault."""
     if not is_nested(row):
-        mark = "." if f"{question}.suggestion" in row else "-"
-        value, about = row.get(f"{question}{mark}suggestion"), row.get(f"{question}-suggestion-metadata")
-        agent = row.get(f"{question}.suggestion.agent") if mark == "." else about.get("agent") if isinstance(about, dict) else None
-        return [] if value is None else [Answer(agent, value)]
+        value = row.get(f"{question}.suggestion", row.get(f"{question}-suggestion"))
+        return [] if value is None else [Answer(None, value)]
     suggestions = row.get(_SUGGESTIONS) or {}
-    if isinstance(suggestions, list):
-        suggestions = {item.get("question_name"): item for item in _objects(suggestions, _SUGGESTIONS)}
-    item = suggestions.get(question) if isinstance(suggestions, dict) else None
-    if item is None:
-        return []
-    (only,) = _objects([item], _SUGGESTIONS)
-    return [] if only.get("value") is None else [Answer(only.get("agent"), only["value"])]
+    if isinstance(suggestions, dict):
+        found = _objects([suggestions[question]], _SUGGESTIONS) if suggestions.get(question) is not None else []
+    else:
+        found = [item for item in _objects(suggestions, _SUGGESTIONS) if item.get("question_name") == question]
+    if len(found) > 1:
+        raise CellFault(_SUGGESTIONS, "said_twice", f"one suggestion for {question}", f"{len(found)}")
+    return [Answer(None, item["value"]) for item in found if item.get("value") is not None]
 
 
 def unseen_questions(declared: Declared, questions: Sequence[str]) -> Iterator[Note]:
@@ -141,7 +140,7 @@ def _flat(row: Mapping[str, Any], question: str) -> Iterator[tuple[Any, Any, Any
     if name in row:
         columns = [row.get(key) or [] for key in (f"{name}.users", name, f"{name}.status")]
         users, values, statuses = columns
-        if not all(isinstance(column, list) and len(column) in (0, len(values)) for column in columns):
+        if not all(isinstance(column, list) for column in columns) or any(len(column) not in (0, len(values)) for column in columns):
             raise CellFault(name, "lengths_differ", "a user and a status for each answer", "lists of other lengths")
         nothing = [None] * len(values)
         yield from zip(users or nothing, values, statuses or nothing, strict=True)
@@ -175,8 +174,8 @@ def recognise(rows: Sequence[Any]) -> str | None:
         return None
     if all(is_nested(row) and isinstance(row.get(_RESPONSES), (dict, list)) for row in rows):
         return "every row looked at has fields and responses, as Argilla writes its records"
-    if all(any(key.endswith(_USERS) for key in row) for row in rows):
-        return "every row looked at has the answers to a question and their users, as Argilla 2 flattens its records"
+    if all(any(key.endswith(_FLAT) for key in row) for row in rows):
+        return "every row looked at has the users or the agent of the answers to a question, as Argilla 2 flattens its records"
     if all(any(f"{key}-suggestion" in row and f"{key}-suggestion-metadata" in row for key in row) for row in rows):
         return "every row looked at has a question with its suggestion and the suggestion's metadata, as Argilla 1 writes its data sets"
     return None

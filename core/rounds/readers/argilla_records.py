@@ -208,7 +208,13 @@ def _checked(chosen: Format) -> Format:
                 got=f"{ratings} rating questions and {'a' if _RANKING in options else 'no'} ranking question", where=Where(declared.file),
                 remedy=f"declare {_RANKING}=QUESTION, or {_RATING}FIELD=QUESTION for each reply",
             )
-        declared.notes.extend(unseen_questions(declared, _plan(options).questions))
+        plan = _plan(options)
+        if len(set(plan.fields)) < len(plan.fields) or (ratings and len(set(plan.questions)) < len(plan.questions)):
+            raise RoundError(
+                "said_twice", expected="another field, and another rating question, for each reply", got="one named twice",
+                where=Where(declared.file), remedy=f"correct the options {_RATING}FIELD or {_REPLY}VALUE",
+            )
+        declared.notes.extend(unseen_questions(declared, plan.questions))
         return chosen.rows(declared)
 
     return replace(chosen, rows=rows)
