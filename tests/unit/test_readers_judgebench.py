@@ -18,6 +18,7 @@ from core.rounds.folder import Round
 from core.rounds.ingest import IngestReport
 from core.rounds.readers.format import Declared
 from core.rounds.readers.formats import FORMATS, detect
+from core.rounds.readers.sources import Opened, known_total
 
 MODEL = "internlm/internlm2-7b-reward"
 
@@ -152,3 +153,11 @@ def test_a_pair_said_twice_with_another_decision_is_refused(tmp_path: Path) -> N
 def test_its_rows_are_told(tmp_path: Path) -> None:
     path = written(tmp_path, "a.jsonl", ROWS)
     assert detect(path, "a.jsonl") == (FORMATS["judgebench"], "every row looked at has a JudgeBench pair, its label and judgments")
+
+
+def test_the_rows_of_a_file_do_not_tell_how_many_records_it_holds(tmp_path: Path) -> None:
+    """Progress has no total then; two rows would end at 4 of 2."""
+    path = written(tmp_path, "a.parquet", ROWS)
+    declared = Declared(path, path.name, {"judge": "j"})
+    assert known_total([Opened(FORMATS["judgebench"], declared)]) is None
+    assert known_total([Opened(FORMATS["trl"], declared)]) == 2

@@ -72,4 +72,4 @@ def _rows(declared: Declared) -> Iterator[RawRow]:
     return spread(declared, made.ratings, made.notes)
 
 
-FORMAT: Final = Format(_NAME, "ratings", "Argilla's records: the labels that several people gave", _rows, never, _OPTIONS)
+FORMAT: Final = Format(_NAME, "ratings", "Argilla's records: the labels that several people gave", _rows, never, _OPTIONS, spreads=True)

@@ -41,7 +41,8 @@ class Format:
     ``recognise(first_rows, path)`` gets the values of the first rows of a file and its path, and returns one sentence that says why
     the file is of this format, or None. ``rows(declared)`` yields its rows under the column names of ``part``, each with
     the line it came from (a row that cannot be mapped has a ``CellFault`` as value); it raises RoundError where the file as
-    a whole is not what the format says. ``holdout_items`` is set where the format also carries the items themselves.
+    a whole is not what the format says. ``spreads``: whether one row of a file may become several of ours, so that the rows of a file do not
+    tell how many will be read.
     """
 
     name: str
@@ -50,3 +51,4 @@ class Format:
     rows: Callable[[Declared], Iterator[RawRow]]
     recognise: Callable[[Sequence[Any], Path], str | None]
     options: Mapping[str, Option] = field(default_factory=dict)
+    spreads: bool = False

@@ -127,4 +127,4 @@ def _recognise(rows: Sequence[Any], path: Path) -> str | None:
     return "every row looked at has a JudgeBench pair, its label and judgments"
 
 
-FORMAT: Final = Format("judgebench", "judge_records", "JudgeBench: what a judge decided about its pairs", _rows, _recognise, _OPTIONS)
+FORMAT: Final = Format("judgebench", "judge_records", "JudgeBench: what a judge decided about its pairs", _rows, _recognise, _OPTIONS, spreads=True)

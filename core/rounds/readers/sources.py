@@ -109,7 +109,7 @@ def rows_of(opened: Sequence[Opened]) -> Iterator[TypedBatch]:
 
 def known_total(opened: Sequence[Opened]) -> int | None:
     """How many rows the files of a part have together, or None where only reading tells."""
-    counts = [known_rows(item.declared.path) for item in opened]
+    counts = [None if item.format.spreads else known_rows(item.declared.path) for item in opened]
     return None if None in counts else sum(count for count in counts if count is not None)
 
 
