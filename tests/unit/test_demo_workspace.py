@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from support_processes import interruptible
 
 from core.cli.demo_workspace import MARK, PROPOSER, REVIEWER, DemoIdentity, DemoRound, demo_identities, demo_sources, load_demo, new_passphrase
 from core.cli.main import run
@@ -178,7 +179,7 @@ def test_it_serves_on_loopback_until_interrupted(loaded: tuple[Workspace, list[D
         probe.bind(("localhost", 0))
         port = probe.getsockname()[1]
     command = [sys.executable, "-m", "core.cli.main", "demo", "--port", str(port), "--no-browser", "--workspace", str(workspace.root)]
-    demo = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    demo = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path, preexec_fn=interruptible)
     try:
         assert demo.stdout is not None
         url = next((line.removeprefix("Dashboard: ").strip() for line in demo.stdout if line.startswith("Dashboard: ")), None)
@@ -190,7 +191,7 @@ def test_it_serves_on_loopback_until_interrupted(loaded: tuple[Workspace, list[D
         _, errors = demo.communicate(timeout=30)
         assert (demo.returncode, errors) == (EXIT["done"], "")
     finally:
-        demo.kill()
-        demo.wait()
+        demo.terminate()
+        demo.wait(30)
     with pytest.raises(urllib.error.URLError):
         urllib.request.urlopen(url, timeout=5)

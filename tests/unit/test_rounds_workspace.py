@@ -14,6 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support_processes import interruptible
 from support_rounds import (
     NOW,
     STATED,
@@ -264,7 +265,8 @@ ingest.ingest(Path(sys.argv[1]), Workspace.open(Path(sys.argv[2]), create=True),
 @pytest.mark.parametrize("signum", [signal.SIGKILL, signal.SIGINT])
 def test_an_ingest_that_is_stopped_leaves_no_round(tmp_path: Path, signum: signal.Signals) -> None:
     root = tmp_path / "workspace"
-    process = subprocess.Popen([sys.executable, "-c", KILLED, str(WORKED_EXAMPLE), str(root)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    command = [sys.executable, "-c", KILLED, str(WORKED_EXAMPLE), str(root)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, preexec_fn=interruptible)
     assert process.stdout is not None
     assert process.stdout.readline() == b"here\n"
     os.kill(process.pid, signum)

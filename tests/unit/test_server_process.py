@@ -8,20 +8,27 @@ import time
 from pathlib import Path
 
 from support_browser import ROOT, free_port, healthy
+from support_processes import interruptible
 
 
 def interrupted(command: list[str], port: int, folder: Path) -> tuple[int, str]:
     """Start, wait until it answers, press Ctrl-C; the exit code and everything that it printed."""
-    with (folder / "out").open("w+b") as out, subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT) as process:
-        end = time.monotonic() + 60
-        while not healthy(port) and time.monotonic() < end:
-            assert process.poll() is None
-            time.sleep(0.1)
-        if "core.cli.main" in command:
-            while b"Dashboard" not in (folder / "out").read_bytes() and time.monotonic() < end:
+    with (folder / "out").open("w+b") as out:
+        process = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT, preexec_fn=interruptible)
+        try:
+            end = time.monotonic() + 60
+            while not healthy(port) and time.monotonic() < end:
+                assert process.poll() is None
                 time.sleep(0.1)
-        process.send_signal(signal.SIGINT)
-        code = process.wait(30)
+            if "core.cli.main" in command:
+                while b"Dashboard" not in (folder / "out").read_bytes() and time.monotonic() < end:
+                    time.sleep(0.1)
+            process.send_signal(signal.SIGINT)
+            code = process.wait(30)
+        finally:
+            # SIGTERM, so that a server that it started ends with it
+            process.terminate()
+            process.wait(30)
     return code, (folder / "out").read_text("utf-8")
 
 
