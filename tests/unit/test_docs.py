@@ -250,11 +250,10 @@ def test_files_that_the_documentation_names_exist() -> None:
     assert missing == []
 
 
-def test_each_decision_has_a_number_of_its_own() -> None:
-    # a gap is a record that is being written elsewhere
+def test_decisions_are_numbered_without_gaps() -> None:
     names = [path.name for path in sorted((ROOT / "docs" / "decisions").glob("*.md"))]
     numbers = [int(name[:3]) for name in names]
-    assert all(name[3] == "-" for name in names) and len(set(numbers)) == len(numbers)
+    assert all(name[3] == "-" for name in names) and numbers == list(range(1, len(names) + 1))
     for name in names:
         text = (ROOT / "docs" / "decisions" / name).read_text("utf-8")
         assert text.startswith(f"# {name[:3]}: ") and text.count("\n") < 60
