@@ -60,7 +60,9 @@ def _parts(source: Round) -> Iterator[Note]:
     if missing:
         yield Note("incomplete_round", f"not supplied: {', '.join(missing)}; the decision will be a refusal record that says so")
     if source.quarantined_count:
-        yield warning("quarantined_rows", f"{source.quarantined_count} pair rows could not be typed and are quarantined")
+        count = source.quarantined_count
+        rows = "1 pair row could not be typed and is" if count == 1 else f"{count} pair rows could not be typed and are"
+        yield warning("quarantined_rows", f"{rows} quarantined")
     if source.manifest.verification == "dataset_label":
         yield Note("dataset_label", "the verifier flags come from the data set's own labels, not from a program")
 
