@@ -75,7 +75,7 @@ def witness(view: View) -> Sequence[Span | str]:
         return [blocks.muted("unknown: the ledger cannot be read")]
     proposal = None if view.status is None else view.status.proposal
     index = None if proposal is None else proposal.index
-    return [blocks.text(lock_words(view.desk.ledger, view.round.holdout_digest, index))]
+    return [blocks.text(lock_words(view.desk.signed or view.desk.ledger, view.round.holdout_digest, index))]
 
 
 def no_outcomes(view: View) -> tuple[str, str]:

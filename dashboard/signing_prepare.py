@@ -104,7 +104,7 @@ def facts_rows(view: View, ledger: LedgerView) -> list[tuple[str, list[Span]]]:
     """What the statement will bind, as it stands now."""
     document, proposal, manifest = view.document, view.status.proposal if view.status else None, view.manifest
     assert proposal is not None  # the page stops before this for a round that is not proposed
-    lock = lock_words(ledger, view.round.holdout_digest, proposal.index)
+    lock = lock_words(view.desk.signed or ledger, view.round.holdout_digest, proposal.index)
     holdout = [muted("no holdout supplied")] if view.round.holdout_digest is None else [
         blocks.digest(view.round.holdout_digest, "the holdout digest"), text(" "), muted(lock)]
     return [

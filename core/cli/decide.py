@@ -121,7 +121,9 @@ def decide_command(
         bool, typer.Option("--require-approved", help="Exit 3 unless the ledger holds an approval of this round. Implies --fresh."),
     ] = False,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Compute again from the round, and exit 6 where the stored assessment is another one."),
+        bool, typer.Option(
+            "--fresh", help="Compute again from the round, and exit 6 where the stored assessment is another one. --canonical and --json imply it.",
+        ),
     ] = False,
     workspace: WorkspaceOption = DEFAULT_WORKSPACE,
     as_json: JsonOption = False,
@@ -131,8 +133,8 @@ def decide_command(
     with _opened(source, workspace) as (opened, place):
         person = _reviewer(opened, reviewer)
         with output.progress(quiet=as_json or canonical) as progress:
-            # a program acts on an approval: no stored figure stands behind it
-            source_of = confirmed_assessment if fresh or require_approved else load_or_assess
+            # a program acts on these: no stored figure stands behind them
+            source_of = confirmed_assessment if fresh or require_approved or canonical or as_json else load_or_assess
             assessment = source_of(place, opened, rules, lambda done, total: progress("pairs", done, total))
         decision = None if person is None else decide(assessment, person, _registry(place))
         approved = _approved(place, opened)

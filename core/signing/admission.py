@@ -58,6 +58,12 @@ def entry_faults(view: LedgerView, registry: Registry) -> dict[int, CountersignE
     return faults
 
 
+def sound_view(view: LedgerView, registry: Registry) -> LedgerView:
+    """The entries that hold under the registry, with the indices that they have in the ledger."""
+    faults = entry_faults(view, registry)
+    return LedgerView(view.origin, tuple(entry for entry in view.entries if entry.index not in faults))
+
+
 def status_of(view: LedgerView, round_digest: str, rules: Rules) -> RoundStatus:
     """The state of a round under the approvals that its proposal's grid asks for."""
     status = round_status(view, round_digest, registry=rules.registry)

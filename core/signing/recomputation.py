@@ -19,12 +19,13 @@ from core.gates.strength import as_version_2
 from core.grid import Grid
 from core.persons.registry import Registry
 from core.rounds.folder import Round
+from core.signing.admission import entry_faults, sound_view
 from core.signing.evidence import check_evidence
 from core.signing.export import Export
-from core.signing.ledger import LedgerView
+from core.signing.ledger import LedgerEntry, LedgerView
 from core.signing.propose import round_members
 from core.signing.statement import ADMITTED_SUBJECT, RECEIPT_SUBJECT, REFUSAL_SUBJECT
-from core.signing.status import pairs_digest, reference, witness_of
+from core.signing.status import pairs_digest, reference, registrations_of, witness_of
 
 _SAME: Final = "byte for byte what the engine computes from the round under the grid"
 
@@ -46,7 +47,7 @@ def check_files(export: Export, source: Round) -> str:
 def check_again(export: Export, source: Round, grid: Grid, view: LedgerView, registry: Registry, recompute: Recompute) -> str:
     """Compute the decision again and compare byte for byte. Returns what held. Raises RecomputationError naming what differs."""
     predicate = export.decision_statement.predicate
-    _compare_members(export, source, grid, view)
+    _compare_members(export, source, grid, view, registry)
     with tempfile.TemporaryDirectory(prefix="countersign-") as folder:
         assessment = recompute(source, grid, predicate["literal_gate"], predicate["code_digest"], Path(folder))
         decision, admitted = decide(assessment, predicate["reviewer"], registry), assessment.admitted_pairs_bytes()
@@ -73,7 +74,7 @@ def check_again(export: Export, source: Round, grid: Grid, view: LedgerView, reg
     return f"{name}, the admitted pairs, the reason table and the strength of evidence are {_SAME}"
 
 
-def _compare_members(export: Export, source: Round, grid: Grid, view: LedgerView) -> None:
+def _compare_members(export: Export, source: Round, grid: Grid, view: LedgerView, registry: Registry) -> None:
     """What both statements say about the round, and who witnessed its holdout."""
     decision, proposal = export.decision_statement.predicate, export.proposal_statement.predicate
     for statement in (decision, proposal):
@@ -83,9 +84,18 @@ def _compare_members(export: Export, source: Round, grid: Grid, view: LedgerView
     if proposal["pairs_digest"] != pairs_digest(source):
         _differs("pairs_digest", str(proposal["pairs_digest"]), str(pairs_digest(source)))
     entry = view.find(export.proposal.digest)
-    witness = None if entry is None else witness_of(view, source.holdout_digest, entry.index)
-    if decision["holdout_witness"] != (None if witness is None else reference(witness)):
+    before = None if entry is None else entry.index
+    witness = None if entry is None else witness_of(sound_view(view, registry), source.holdout_digest, before)
+    # a witness whom this registry does not know may have been known when it was signed: verify notes it
+    known = [None if witness is None else reference(witness), *map(reference, _strangers(view, registry, source.holdout_digest, before))]
+    if decision["holdout_witness"] not in known:
         _differs("holdout_witness", repr(decision["holdout_witness"]), "another witness in the ledger")
+
+
+def _strangers(view: LedgerView, registry: Registry, holdout_digest: str | None, before: int | None) -> list[LedgerEntry]:
+    """Registrations of the holdout that do not hold under this registry, whatever the reason."""
+    faults = entry_faults(view, registry)
+    return [] if before is None else [entry for entry in registrations_of(view, holdout_digest, before) if entry.index in faults]
 
 
 def _changed_fields(computed: Mapping[str, Any], stated: Mapping[str, Any]) -> str:

@@ -31,7 +31,17 @@ from core.rounds.folder import Round
 from core.rounds.manifest import is_digest
 from core.rounds.workspace import Workspace
 from core.settings import SETTINGS
-from core.signing.admission import Rules, admit, check_independent, check_open, check_proposed, check_statement, check_undecided, status_of
+from core.signing.admission import (
+    Rules,
+    admit,
+    check_independent,
+    check_open,
+    check_proposed,
+    check_statement,
+    check_undecided,
+    sound_view,
+    status_of,
+)
 from core.signing.coverage import Opened, coverage_of
 from core.signing.dsse import Envelope, Signer, seal
 from core.signing.evidence import Evidence, EvidenceStore, check_evidence, named_evidence
@@ -50,7 +60,7 @@ from core.signing.statement import (
     parse_statement,
 )
 from core.signing.status import earlier_decisions, reference, round_identity, witness_of
-from core.signing.words import sentences, warnings
+from core.signing.words import grid_warning, sentences, warnings
 from core.version import ENGINE_VERSION
 
 Choice = Literal["approve", "reject"]
@@ -188,9 +198,9 @@ def prepare(
     shown, assessment = assessment, confirmed_assessment(workspace, source, grid, progress)
     if canonical_bytes(dict(shown.document)) != canonical_bytes(dict(assessment.document)):
         _again("assessment_differs", "the figures that were shown to be those that the engine computes from the round", "other figures")
-    decision = _engine_decision(assessment, person, choice, registry)
+    decision, sound = _engine_decision(assessment, person, choice, registry), sound_view(view, registry)
     statement = build_statement("decision", {
-        **common_members(view, registry, now, nonce), **round_members(source, grid), **_predicate(assessment, decision, proposal, view),
+        **common_members(view, registry, now, nonce), **round_members(source, grid), **_predicate(assessment, decision, proposal, sound),
         "coverage": coverage_of(workspace, source, assessment, grid, person.id, opened), "decision": choice, "reviewer": person.id,
         "identified_by": "registered_key", "comment": check_comment(comment),
     })
@@ -200,7 +210,7 @@ def prepare(
     check_evidence(statement, evidence)
     _drop_expired(workspace, now)
     folder = _store(workspace, statement, evidence)
-    known = (*warnings(statement, earlier_decisions(view, round_identity(source))), *lost_looks(workspace, view))
+    known = (*grid_warning(grid), *warnings(statement, earlier_decisions(sound, round_identity(source))), *lost_looks(workspace, view))
     return Prepared(statement, folder, known)
 
 

@@ -145,10 +145,18 @@ def reference(entry: LedgerEntry) -> dict[str, Any]:
 
 
 def witness_of(view: LedgerView, holdout_digest: str | None, before_index: int | None = None) -> LedgerEntry | None:
-    """The first registration of this holdout, before entry ``before_index`` (the proposal); None: stated by the proposer only."""
-    end = view.size if before_index is None else before_index
-    registrations = (entry for entry in view.entries[:end] if entry.kind == "registration")
-    return next((entry for entry in registrations if entry.statement.predicate["holdout_sha256"] == holdout_digest), None)
+    """The first registration of this holdout, before entry ``before_index`` (the proposal); None: stated by the proposer only.
+    ``view``: the entries that hold (``admission.sound_view``), since a line that nobody signed witnesses nothing."""
+    return next(iter(registrations_of(view, holdout_digest, before_index)), None)
+
+
+def registrations_of(view: LedgerView, holdout_digest: str | None, before_index: int | None = None) -> tuple[LedgerEntry, ...]:
+    """Every registration of this holdout before entry ``before_index``. ``view`` may be a part of a ledger: entries keep their index."""
+    return tuple(
+        entry for entry in view.entries
+        if entry.kind == "registration" and entry.statement.predicate["holdout_sha256"] == holdout_digest
+        and (before_index is None or entry.index < before_index)
+    )
 
 
 def lock_words(view: LedgerView, holdout_digest: str | None, before_index: int | None) -> str:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from core.errors import EXIT, CountersignError, DigestMismatch, IdentityError, LedgerError, ReceiptError, Where
+from core.errors import EXIT, CountersignError, DigestMismatch, IdentityError, LedgerError, ReceiptError, SignatureError, Where
 from core.gates.assessment import recompute as recompute_assessment
 from core.grid import Grid
 from core.literals import code_digest, run_literal_gate
@@ -124,6 +124,7 @@ def verify_export(
     entry = _place_in_ledger(export, view, report)
     _check_persons(export, entry, registry, view, report)
     _check_named_reviewer(export, source, registry)
+    _check_witness(export, registry, view)
     status = _state(view, export, registry, grids, rules, report)
     for found in (source, rules):
         if isinstance(found, DigestMismatch):
@@ -183,6 +184,23 @@ def _check_persons(export: Export, entry: LedgerEntry, registry: Registry, view:
     if named != [reference(item) for item in earlier_decisions(before, export.proposal_statement.predicate)]:
         raise LedgerError("supersedes_changed", expected="every earlier decision about this round id, candidate or pairs", got="another list",
                           remedy="do not rely on this receipt", where=Where(PROPOSAL_FILE))
+
+
+def _check_witness(export: Export, registry: Registry, view: LedgerView) -> None:
+    """Refuse a witness whose signature is not the one of the person it names; one whom this registry does not know is noted later."""
+    stated = export.decision_statement.predicate["holdout_witness"]
+    entry = None if stated is None else view.find(stated["envelope_sha256"])
+    if entry is None:
+        return
+    try:
+        _check_signed(entry.envelope, entry.statement, registry, entry.index, "")
+    except SignatureError as problem:
+        raise SignatureError(
+            problem.code, expected=f"ledger entry {entry.index}, the holdout's witness, to be signed by {entry.statement.signer}", got=problem.got,
+            remedy="do not rely on this receipt", where=Where(DECISION_FILE, field="holdout_witness"),
+        ) from problem
+    except CountersignError:
+        return
 
 
 def _check_named_reviewer(export: Export, source: Round | DigestMismatch, registry: Registry) -> None:

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from core.gates.strength_words import strength_sentences
-from core.grid import parse_decimal
+from core.grid import Grid, default_grid, parse_decimal, shipped_grids
 from core.settings import SETTINGS
 from core.signing.ledger import LedgerEntry
 from core.signing.statement import Statement
@@ -142,6 +142,15 @@ def warnings(statement: Statement, earlier: Iterable[LedgerEntry]) -> tuple[str,
         lines.append(f"This is look {budget['look']:,} at the holdout: the error budget of the {budget['planned']:,} planned looks is spent.")
     lines += [earlier_words(entry) for entry in earlier]
     return tuple(map(visible_line, lines))
+
+
+def grid_warning(grid: Grid) -> tuple[str, ...]:
+    """Which keys of a grid that does not ship with the engine differ from the default grid; nothing for a shipped one."""
+    if grid.digest in shipped_grids():
+        return ()
+    changed = "; ".join(f"{key} {here} (default {there})" for key, here, there in grid.differences(default_grid()))
+    said = changed or "its values are the default grid's"
+    return (visible_line(f"The grid {grid.name}, version {grid.version}, is not one that ships with the engine: {said}."),)
 
 
 def earlier_words(entry: LedgerEntry) -> str:

@@ -211,7 +211,7 @@ def decide(d: Desk, source: Round, *options: str) -> int:
     return run(["decide", source.digest, "--json", *options, "--workspace", str(d.workspace.root)])
 
 
-def test_decide_fresh_and_require_approved_do_not_take_the_stored_figures(d: Desk, capfd: pytest.CaptureFixture[str]) -> None:
+def test_decide_for_programs_does_not_take_the_stored_figures(d: Desk, capfd: pytest.CaptureFixture[str]) -> None:
     refused, source = d.round("refused", **REFUSED), proposed(d)
     d.sign(d.prepare(source))
     for one in (refused, source):
@@ -221,13 +221,15 @@ def test_decide_fresh_and_require_approved_do_not_take_the_stored_figures(d: Des
     edited(d.assess(refused), promoted)
     edited(d.assess(source), EDITS["a count"])
     computed_here.forget()
-    assert decide(d, refused) == 0                                           # what a page shows, and nothing acts on
-    assert json.loads(capfd.readouterr().out)["verdict"] == PROMOTE_AWAITING
-    for one, option in ((refused, "--fresh"), (source, "--fresh"), (source, "--require-approved")):
+    place = ["--workspace", str(d.workspace.root)]
+    assert run(["decide", refused.digest, *place]) == 0                      # what a page shows, and nothing acts on
+    assert PROMOTE_AWAITING.capitalize() in capfd.readouterr().out
+    for one, options in ((refused, ["--json"]), (source, ["--json"]), (source, ["--json", "--require-approved"]), (refused, ["--fresh"]),
+                         (refused, ["--canonical", "--reviewer", d.verifier.id]), (source, ["--require-approved"])):
         computed_here.forget()
-        assert decide(d, one, option) == 6
-        shown = json.loads(capfd.readouterr().out)
-        assert shown["error"] == "assessment_changed" and "verdict" not in shown
+        assert run(["decide", one.digest, *options, *place]) == 6
+        out, error = capfd.readouterr()
+        assert "assessment_changed" in out + error and '"verdict"' not in out and "promote_round" not in out
 
 
 def test_the_command_line_prepares_nothing_of_it(d: Desk, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -190,6 +190,18 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     assert refused(tmp_path, place).code == "link"
 
 
+@pytest.mark.parametrize("name", ["pairs.jsonl", "round.json", "holdout.json"])
+def test_a_part_of_our_own_that_is_a_link_is_not_followed(tmp_path: Path, name: str) -> None:
+    """Otherwise a proposer's folder could name a file of the machine that ingests it, and its rows would lie in quarantine for good."""
+    secret = tmp_path / "secret"
+    secret.write_text("a passphrase\n", "utf-8")
+    place = folder(tmp_path / "input", {}, {})
+    (place / name).unlink(missing_ok=True)
+    (place / name).symlink_to(secret)
+    error = refused(tmp_path, place)
+    assert error.code == "link" and error.where is not None and error.where.file == name
+
+
 def test_a_pipe_is_no_file(tmp_path: Path) -> None:
     place = folder(tmp_path / "input", {"pairs": [SOURCE]}, {})
     os.mkfifo(place / "a.jsonl")

@@ -428,6 +428,74 @@ def test_a_grid_that_cannot_be_read_is_bad_input_before_anything_else(d: Desk) -
     refused("grid_missing", 6, lambda: verified(d, source, 1))
 
 
+def forged_registration(d: Desk) -> LedgerEntry:
+    """A registration of the worked example's holdout in eva's name, written into the ledger by somebody who has no key of hers."""
+    lock_holdout(d.workspace, b'[{"id": "x", "prompt": "another holdout"}]', d.eva.id, d.eva, d.registry, NOW)
+    statement = build_statement("registration", {
+        **common_members(d.ledger.read(), d.registry, NOW, None), "holdout_sha256": d.round("for-its-holdout").holdout_digest, "items": 5,
+        "registered_by": d.eva.id,
+    })
+    return append_by_hand(d.ledger, unsigned(statement, d.eva)).entries[-1]
+
+
+def test_a_registration_that_nobody_signed_witnesses_nothing(d: Desk) -> None:
+    forged = forged_registration(d)
+    source = d.round()
+    entry = d.propose(source)
+    assert entry.index > forged.index
+    prepared = d.prepare(source)
+    assert prepared.statement.predicate["holdout_witness"] is None
+    assert "The holdout was stated by the proposer only." in prepared.sentences
+    d.sign(prepared)
+    # the forged line is there all the same; an honest decision made beside it verifies
+    assert verified(d, source, entry.index + 1).exit_code == 0
+    # a real registration behind the forged one is the witness of what is proposed after it
+    holdout = json.dumps(source.holdout_items()).encode()
+    real = lock_holdout(d.workspace, holdout, d.eva.id, d.eva, d.registry, NOW)
+    later = d.round("later", proposer_id="worker-curator-01", sanity_outcomes={"s-01": True})
+    d.propose(later)
+    assert d.prepare(later).statement.predicate["holdout_witness"] == reference(real)
+
+
+def test_a_decision_that_names_a_witness_who_did_not_sign_is_refused(d: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    forged = forged_registration(d)
+    source = d.round()
+    entry = d.propose(source)
+    monkeypatch.setattr(signoff, "sound_view", lambda view, registry: view)  # a reviewer's tool that takes any line for a witness
+    prepared = d.prepare(source)
+    assert prepared.statement.predicate["holdout_witness"] == reference(forged)
+    d.sign(prepared)
+    error = refused("bad_signature", 5, lambda: verified(d, source, entry.index + 1))
+    assert error.where is not None and error.where.field == "holdout_witness"
+
+
+def test_earlier_decisions_that_nobody_signed_are_no_warning(d: Desk) -> None:
+    first = d.round()
+    d.propose(first)
+    stated = d.prepare(first, choice="reject", comment="never said").statement
+    append_by_hand(d.ledger, unsigned(stated, d.verifier))
+    again = d.round("again", sanity_outcomes={"s-01": True})
+    d.propose(again)
+    assert not any("never said" in line for line in d.prepare(again).warnings)
+
+
+def test_a_grid_that_does_not_ship_is_named_before_it_is_signed_under(d: Desk) -> None:
+    document = json.loads(default_grid().canonical)
+    document |= {"name": "lax", "version": 7, "author": "eva", "reason": "try"}
+    document["keys"]["max_regression_rate"]["value"] = "0.5"
+    grid = grid_from_document(document)
+    accept_grid(d.workspace, grid, d.eva.id, d.registry, now=NOW)
+    source = d.round()
+    d.propose(source, grid=grid)
+    prepared = prepare(d.workspace, source, d.assess(source, grid), d.verifier.id, "approve", "", d.registry, NOW)
+    assert prepared.warnings[0] == (
+        "The grid lax, version 7, is not one that ships with the engine: max_regression_rate 0.5 (default 0.05)."
+    )
+    shipped = d.round("shipped", sanity_outcomes={"s-01": True})
+    d.propose(shipped)
+    assert not any("ships with the engine" in line for line in d.prepare(shipped).warnings)
+
+
 def test_a_witness_whose_signature_does_not_hold_is_noted(d: Desk) -> None:
     holdout = json.loads((Path(__file__).parents[1] / "fixtures/worked_example/bundle.json").read_bytes())["holdout_suite"]
     lock_holdout(d.workspace, json.dumps(holdout).encode(), d.eva.id, d.eva, d.registry, NOW)
