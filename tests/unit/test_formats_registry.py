@@ -207,3 +207,27 @@ def test_what_a_foreign_pair_lacks_is_named_by_the_gates(tmp_path: Path) -> None
     rows = pq.read_table(tmp_path / "scored" / "scored.parquet").to_pylist()
     assert [row["sub_codes"] for row in rows] == [["missing_logp", "bad_token_count"]] * 2
     assert [row["reasons"] for row in rows] == [["invalid_record", "unverified"]] * 2
+
+
+@pytest.mark.parametrize(("name", "data", "code", "line"), [
+    ("rows.jsonl", '{"prompt": "q"}\n'.encode("utf-16"), "utf16", None),
+    ("rows.json", '[{"prompt": "q"}]'.encode("utf-16"), "utf16", None),
+    ("rows.jsonl", b'[{"prompt": "q", "chosen": "a", "rejected": "b"}]\n', "json_list_in_jsonl", 1),
+    ("rows.jsonl", '{"prompt": "\xe9"}\n'.encode("latin-1"), "invalid_utf8", 1),
+    ("rows.jsonl", b'{"prompt": "q", "chos', "cut_last_line", 1),
+    ("rows.jsonl", b'{"prompt": "q", "prompt": "r"}\n', "duplicate_json_key", 1),
+])
+def test_a_file_of_which_nothing_can_be_read_says_what_is_wrong_with_it(tmp_path: Path, name: str, data: bytes, code: str, line: int | None) -> None:
+    """Case 19: no format can be told from such a file, so nobody would read it again and say why."""
+    path = tmp_path / name
+    path.write_bytes(data)
+    with pytest.raises(RoundError) as caught:
+        detect(path, name)
+    assert caught.value.code == code and caught.value.where is not None and (line is None or caught.value.where.line == line)
+
+
+def test_an_empty_file_has_no_rows_that_can_be_told(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_bytes(b"")
+    with pytest.raises(RoundError) as caught:
+        detect(tmp_path / "rows.jsonl", "rows.jsonl")
+    assert caught.value.code == "unrecognised_format"

@@ -88,6 +88,20 @@ def first_values(path: Path, file: str) -> list[Any]:
     return values
 
 
+def refuse_unreadable(path: Path, file: str) -> None:
+    """Return where a file has a row that can be read, or none at all. Otherwise raise what is wrong: the file's own error, or that of its
+    first row. For a file whose format cannot be told, because then nobody reads it again."""
+    if name_parts(path.name).suffix not in SUFFIXES:
+        return
+    for row in raw_rows(path, file, [], struct_nulls=True, non_finite=True):
+        if isinstance(row.value, CellFault):
+            raise RoundError(
+                row.value.code, expected=row.value.expected, got=row.value.got, remedy="correct this row; nothing was written",
+                where=Where(file, row.line, row.value.field or None),
+            )
+        return
+
+
 def _table_rows(path: Path, file: str, notes: list[Note], struct_nulls: bool, non_finite: bool) -> Iterator[RawRow]:
     with columnar.opened_table(path, file) as table:
         _check_columns(table.schema, file, struct_nulls)

@@ -28,7 +28,7 @@ from core.rounds.readers import (
     rated,
     trl,
 )
-from core.rounds.readers.containers import first_values
+from core.rounds.readers.containers import first_values, refuse_unreadable
 from core.rounds.readers.format import Format, Option
 from core.rounds.strict import described, nearest, unknown_remedy
 from core.settings import SETTINGS
@@ -79,6 +79,8 @@ def detect(path: Path, file: str, *, part: str | None = None) -> tuple[Format, s
     if len(fits) == 1:
         return fits[0]
     if not fits:
+        if not values:
+            refuse_unreadable(path, file)
         keys = f"rows with the keys {', '.join(sorted(values[0]))}" if values and isinstance(values[0], dict) else "no rows that can be told"
         _undecided("unrecognised_format", keys, file)
     _undecided("ambiguous_format", f"rows that fit {' and '.join(item.name for item, _ in fits)}", file)
