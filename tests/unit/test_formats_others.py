@@ -79,6 +79,23 @@ def test_axolotl_system_texts_are_a_turn(tmp_path: Path) -> None:
     assert texts(source) == [PAIR | {"prompt": [{"role": "system", "content": "Be brief."}, user("Well?")]}]
 
 
+def test_axolotl_chat_types_keep_a_system_text(tmp_path: Path) -> None:
+    both = {"chosen": [user("Well?"), assistant("Yes.")], "rejected": [user("Well?"), assistant("No.")]}
+    source, _ = read(tmp_path, "a.jsonl", [{"system": "Be brief.", **both}, {"system": "", **both}], "axolotl:chatml.ultra")
+    assert texts(source) == [PAIR | {"prompt": [{"role": "system", "content": "Be brief."}, user("Well?")]}, PAIR]
+
+
+def test_axolotl_chat_template_leaves_no_turn_out_in_silence(tmp_path: Path) -> None:
+    """The trainer takes the last message of a side; a side that says more than the conversation and one answer loses something."""
+    asked = {"messages": [user("Well?")]}
+    whole = {"chosen": [user("Well?"), assistant("Yes.")], "rejected": [user("Well?"), assistant("No.")]}
+    more = whole | {"chosen": [user("Well?"), assistant("First."), user("And?"), assistant("Yes.")]}
+    other = whole | {"rejected": [user("Another question"), assistant("No.")]}
+    source, _ = read(tmp_path, "a.jsonl", [asked | whole, asked | more, asked | other], "axolotl:chat_template.default")
+    assert texts(source) == [PAIR]
+    assert quarantine(source) == [("a.jsonl", 2, "chosen", "turns_left_out"), ("a.jsonl", 3, "rejected", "turns_left_out")]
+
+
 def test_axolotl_fields_of_the_chat_template_type(tmp_path: Path) -> None:
     row = {"conversation": [user("Well?")], "good": "Yes.", "bad": {"role": "assistant", "content": "No."}}
     names = {"field_messages": "conversation", "field_chosen": "good", "field_rejected": "bad"}

@@ -1,6 +1,7 @@
 """The registry: detection that names or refuses, never guesses; options by name and legal value; what every pair format shares."""
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ def test_a_format_is_told_by_its_rows_alone(tmp_path: Path, name: str, rows: lis
     ([], "unrecognised_format"), ([{}], "unrecognised_format"), ([7], "unrecognised_format"), ([{"text": "a"}], "unrecognised_format"),
     ([ROW, {"prompt": "p", "completion": "c", "label": True}], "unrecognised_format"),  # mixed rows are of no format
     ([{"prompt": "p", "completion": "c", "label": True}], "unrecognised_format"),  # unpaired preference
-    ([ROW | {"instruction": "i"}], "unrecognised_format"), ([{"chosen": "a", "rejected": "b"}], "unrecognised_format"),
+    ([ROW | {"instruction": "i"}], "unrecognised_format"),
     ([ROW | {"system": "s"}], "ambiguous_format"), ([{"messages": TALK, "chosen": TALK, "rejected": TALK}], "ambiguous_format"),
 ])
 def test_what_cannot_be_told_is_refused(tmp_path: Path, rows: list[Any], code: str) -> None:
@@ -231,3 +232,12 @@ def test_an_empty_file_has_no_rows_that_can_be_told(tmp_path: Path) -> None:
     with pytest.raises(RoundError) as caught:
         detect(tmp_path / "rows.jsonl", "rows.jsonl")
     assert caught.value.code == "unrecognised_format"
+
+
+def test_answers_without_a_prompt_are_told_to_bring_one(tmp_path: Path) -> None:
+    """Case 3: nothing is split at what two texts happen to begin with, and the message asks for the prompt."""
+    rows = [{"chosen": "The sky is blue", "rejected": "The skin is blue"}, {"chosen": "Paris ", "rejected": "Paris"}]
+    (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+    with pytest.raises(RoundError) as caught:
+        detect(tmp_path / "rows.jsonl", "rows.jsonl")
+    assert caught.value.code == "unrecognised_format" and caught.value.remedy.startswith("give each row an explicit prompt")

@@ -59,22 +59,28 @@ def _argilla(row: Row, options: Mapping[str, str], counts: Counts) -> Row:
 
 
 def _chat(row: Row, options: Mapping[str, str], counts: Counts) -> Row:
-    """``chatml.argilla_chat`` and ``chatml.ultra``: conversations, whose shared turns are the prompt."""
-    return row | {"chosen": messages_of(row, "chosen"), "rejected": messages_of(row, "rejected")}
+    """``chatml.argilla_chat`` and ``chatml.ultra``: conversations, whose shared turns are the prompt; a ``system`` text that is not empty
+    comes before them."""
+    system = optional_text(row, "system")
+    head = [message("system", system)] if system else []
+    return row | {side: [*head, *messages_of(row, side)] for side in ("chosen", "rejected")}
 
 
 def _template(row: Row, options: Mapping[str, str], counts: Counts) -> Row:
-    """``chat_template.default``: the conversation so far, and one answer a side: text, a message, or a list that ends with it."""
+    """``chat_template.default``: the conversation so far, and one answer a side: text, a message, or a list that ends with it. The trainer
+    takes the last message of a list alone, so what stands before it must be the conversation so far: no turn is left out in silence."""
     names = {name: options.get(f"field_{name}", name) for name in ("messages", "chosen", "rejected")}
     before = taken(row, names["messages"])
     prompt = [message("user", before)] if isinstance(before, str) else messages_of({"messages": before}, "messages")
-    chosen, rejected = (_last(taken(row, names[side]), names[side]) for side in ("chosen", "rejected"))
+    chosen, rejected = (_last(taken(row, names[side]), names[side], before) for side in ("chosen", "rejected"))
     return put(row, prompt=prompt, chosen=[chosen], rejected=[rejected])
 
 
-def _last(value: Any, place: str) -> Row:
+def _last(value: Any, place: str, before: Any) -> Row:
     if isinstance(value, str):
         return message("assistant", value)
+    if isinstance(value, list) and value[:-1] not in ([], before, [message("user", before)]):
+        raise CellFault(place, "turns_left_out", "one answer, or the conversation so far and then one answer", described(value))
     answer: Any = value[-1] if isinstance(value, list) and value else value
     if not is_message(answer):
         raise CellFault(place, "wrong_type", "text, a message, or a list that ends with one", described(value))

@@ -5,7 +5,7 @@ more than one fits, because the wrong one would change text.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -30,6 +30,7 @@ from core.rounds.readers import (
 )
 from core.rounds.readers.containers import first_values, refuse_unreadable
 from core.rounds.readers.format import Format, Option
+from core.rounds.readers.preference import all_text, none_has
 from core.rounds.strict import described, nearest, unknown_remedy
 from core.settings import SETTINGS
 
@@ -82,15 +83,24 @@ def detect(path: Path, file: str, *, part: str | None = None) -> tuple[Format, s
         if not values:
             refuse_unreadable(path, file)
         keys = f"rows with the keys {', '.join(sorted(values[0]))}" if values and isinstance(values[0], dict) else "no rows that can be told"
-        _undecided("unrecognised_format", keys, file)
-    _undecided("ambiguous_format", f"rows that fit {' and '.join(item.name for item, _ in fits)}", file)
+        _undecided("unrecognised_format", keys, file, _PROMPTLESS if _lacks_a_prompt(values) else _BY_NAME)
+    _undecided("ambiguous_format", f"rows that fit {' and '.join(item.name for item, _ in fits)}", file, _BY_NAME)
 
 
-def _undecided(code: str, got: str, file: str) -> NoReturn:
-    raise RoundError(
-        code, expected="rows of one known format", got=got, where=Where(file),
-        remedy="name the format yourself; countersign ingest --formats lists them, and none is guessed",
-    )
+_PROMPTS: Final = ("prompt", "instruction", "input", "question", "messages", "conversations")
+_BY_NAME: Final = "name the format yourself; countersign ingest --formats lists them, and none is guessed"
+_PROMPTLESS: Final = (
+    "give each row an explicit prompt: text is never split at what both answers begin with; where the prompt ends at a mark, name the "
+    "format and declare it (--format trl --option boundary=MARK)"
+)
+
+
+def _lacks_a_prompt(values: Sequence[Any]) -> bool:
+    return all_text(values, "chosen", "rejected") and none_has(values, *_PROMPTS)
+
+
+def _undecided(code: str, got: str, file: str, remedy: str) -> NoReturn:
+    raise RoundError(code, expected="rows of one known format", got=got, remedy=remedy, where=Where(file))
 
 
 def checked_options(chosen: Format, options: Mapping[str, Any], where: Where) -> dict[str, str]:
