@@ -178,18 +178,30 @@ def _check_current(view: LedgerView, statement: Statement, rules: Rules) -> None
         _refuse("already_appended", "a statement that is new", f"one that is entry {appended.index}", "nothing: it is recorded")
 
 
-def check_open(status: RoundStatus) -> None:
-    """The round is not closed. Raises LedgerError ``round_closed`` naming who closed it."""
+def check_open(status: RoundStatus, registry: Registry) -> None:
+    """The round is not closed. Raises LedgerError ``round_closed`` naming who closed it, and whether that entry holds."""
     if status.closing is not None:
-        predicate = status.closing.statement.predicate
+        predicate, remedy = status.closing.statement.predicate, _void(status.closing, registry) or "make a new round if something changed"
         _refuse("round_closed", "a round that is open", f"one that {predicate['reviewer']} closed by a decision to {predicate['decision']} "
-                f"(entry {status.closing.index}, {predicate['issuedAt']})", "make a new round if something changed")
+                f"(entry {status.closing.index}, {predicate['issuedAt']})", remedy)
+
+
+def _void(entry: LedgerEntry, registry: Registry) -> str | None:
+    """What to do about an entry that stands in the way though it does not hold (revoked, or signed by nobody); None for one that holds."""
+    try:
+        check_entry(entry, registry)
+    except CountersignError as fault:
+        return (
+            f"entry {entry.index} does not hold ({fault.code}) and approves nothing, but a round is decided once: ingest it again under another "
+            "created_at, and propose that"
+        )
+    return None
 
 
 def _check_proposal(view: LedgerView, predicate: Any, rules: Rules) -> None:
     rules.grids.check(predicate["grid_digest"], [predicate["proposer"], *predicate["proposers"]], rules.registry)
     status = status_of(view, predicate["round_digest"], rules)
-    check_open(status)
+    check_open(status, rules.registry)
     if status.proposal is not None and (status.decisions or status.proposal.statement.predicate["grid_digest"] == predicate["grid_digest"]):
         _refuse("already_proposed", "a round that is not proposed yet", f"one that entry {status.proposal.index} proposes",
                 "nothing: it awaits its reviewers" if not status.decisions else "make a new round: somebody has decided on this one")
@@ -200,7 +212,7 @@ def _check_proposal(view: LedgerView, predicate: Any, rules: Rules) -> None:
 def _check_decision(view: LedgerView, predicate: Any, person: Person, rules: Rules) -> None:
     status = status_of(view, predicate["round_digest"], rules)
     check_undecided(view, predicate["round_digest"], person, rules.registry)
-    check_open(status)
+    check_open(status, rules.registry)
     proposal = check_proposed(status)
     named = proposal.statement.predicate
     # a line that somebody wrote into the file by hand is no proposal: whoever it names has to have signed it
@@ -229,4 +241,5 @@ def check_undecided(view: LedgerView, round_digest: str, person: Person, registr
         if entry.kind != "decision" or entry.statement.round_digest != round_digest or not same_person(entry.statement.signer, person.id, registry):
             continue
         got = f"a decision to {entry.statement.predicate['decision']} (entry {entry.index})"
-        _refuse("already_decided", f"no decision of {person.id} on this round yet", got, "nothing: a person decides a round once")
+        remedy = _void(entry, registry) or "nothing: a person decides a round once"
+        _refuse("already_decided", f"no decision of {person.id} on this round yet", got, remedy)

@@ -190,7 +190,7 @@ def prepare(
     person = _reviewer(source, reviewer_id, view, rules)
     status = status_of(view, source.digest, rules)
     check_undecided(view, source.digest, person, registry)
-    check_open(status)
+    check_open(status, registry)
     proposal = check_proposed(status)
     grid = rules.grids.grid(proposal.statement.predicate["grid_digest"])
     if (assessment.round_digest, assessment.grid_digest) != (source.digest, grid.digest):

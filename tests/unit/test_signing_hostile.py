@@ -469,6 +469,15 @@ def test_a_decision_that_names_a_witness_who_did_not_sign_is_refused(d: Desk, mo
     assert error.where is not None and error.where.field == "holdout_witness"
 
 
+def test_a_decision_that_nobody_signed_stands_in_the_way_and_says_what_to_do(d: Desk) -> None:
+    source = d.round(reviewer_id=...)
+    d.propose(source)
+    append_by_hand(d.ledger, unsigned(d.prepare(source).statement, d.verifier))
+    for actor, code in ((d.verifier, "already_decided"), (d.ben, "round_closed")):
+        error = refused(code, 5, lambda actor=actor: d.prepare(source, actor))
+        assert "entry 1 does not hold (bad_signature)" in error.remedy and "created_at" in error.remedy
+
+
 def test_earlier_decisions_that_nobody_signed_are_no_warning(d: Desk) -> None:
     first = d.round()
     d.propose(first)
