@@ -7,7 +7,6 @@ from typing import Any, Final
 import streamlit as st
 
 from core.errors import CountersignError
-from core.grid import default_grid
 from dashboard import blocks, components, leakage_loaders, navigation, pair_loaders, report_states, style_view
 from dashboard.frame import View
 
@@ -26,7 +25,7 @@ def section(view: View) -> None:
         return
     if report is None:
         # unlike the other commands this one does not look the proposal's grid up
-        options = (" --admitted" if admitted else "") + ("" if view.grid.digest == default_grid().digest else " --grid FILE")
+        options = " --admitted" if admitted else ""
         report_states.too_large("style", view, report_states.command_of(view, "style", options))
         if st.button("Read the style now", key="compute_style", icon=":material/search:"):
             report_states.computed("style", lambda: leakage_loaders.style(view, admitted=admitted, now=True))

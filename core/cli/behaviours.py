@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from core.cli import output
-from core.cli.options import DEFAULT_WORKSPACE, JsonOption, WorkspaceOption
+from core.cli.options import DEFAULT_WORKSPACE, GridOption, JsonOption, WorkspaceOption, grid_for
 from core.cli.output import Cell, Styled
 from core.gates.behaviour_file import About, claim_policy, compare, read_about, read_behaviours
 from core.gates.behaviour_round import CLOSING, behaviour_report
@@ -16,9 +16,6 @@ from core.gates.behaviour_versions import BehaviourRow, HistoryPoint, VersionCom
 from core.grid import Grid, default_grid, load_grid
 from core.rounds.folder import Round
 from core.rounds.workspace import Workspace
-from core.signing.grids import AcceptedGrids
-from core.signing.ledger import Ledger
-from core.signing.status import round_status
 from core.statistics import result
 from core.statistics.probability import counted
 from core.statistics.ratio import fraction_text
@@ -43,16 +40,16 @@ def behaviours_command(
         Path | None, typer.Option("--about", metavar="FILE", help="With a file: what is known of judges and contamination.", exists=True,
                                   dir_okay=False),
     ] = None,
-    grid: Annotated[Path | None, typer.Option("--grid", metavar="FILE", help="A grid file instead of the default grid.")] = None,
+    grid: GridOption = None,
     workspace: WorkspaceOption = DEFAULT_WORKSPACE,
     as_json: JsonOption = False,
 ) -> None:
     """Compare two versions of a model on named behaviours: those of a round, or of a file. It decides nothing."""
-    given, path = None if grid is None else load_grid(grid), Path(source)
+    path = Path(source)
     if path.is_file():
         if served is None or candidate is None:
             raise typer.BadParameter("a file needs --served VERSION and --candidate VERSION")
-        rules = given or default_grid()
+        rules = default_grid() if grid is None else load_grid(grid)
         table = read_behaviours(path, About() if about is None else read_about(about))
         found, history = compare(table, served, candidate, primary=primary, guarded=tuple(guard or ()), policy=claim_policy(rules))
         _show(rules, found, history, as_json=as_json)
@@ -61,13 +58,7 @@ def behaviours_command(
         raise typer.BadParameter("--about goes with a file; a round says itself what is known")
     place = Workspace.open(workspace)
     opened = place.round(source)
-    _of_round(opened, given or _grid_of(place, opened), served, candidate, primary, tuple(guard or ()), as_json=as_json)
-
-
-def _grid_of(place: Workspace, source: Round) -> Grid:
-    """The grid of the round's proposal, else the default grid."""
-    proposal = round_status(Ledger(place.ledger_file).read(), source.digest).proposal
-    return default_grid() if proposal is None else AcceptedGrids.of(place).grid(proposal.statement.predicate["grid_digest"])
+    _of_round(opened, grid_for(place, opened, grid), served, candidate, primary, tuple(guard or ()), as_json=as_json)
 
 
 def _of_round(

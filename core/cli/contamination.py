@@ -8,19 +8,14 @@ from typing import Annotated, Any, Final
 import typer
 
 from core.cli import output
-from core.cli.options import DEFAULT_WORKSPACE, JsonOption, RoundArgument, WorkspaceOption
+from core.cli.options import DEFAULT_WORKSPACE, GridOption, JsonOption, RoundArgument, WorkspaceOption, grid_for
 from core.cli.output import Cell
 from core.errors import EXIT
 from core.gates.contamination import Against, ContaminationReport, contamination_of
-from core.grid import Grid, default_grid, load_grid
 from core.pairs.contamination import EXACT, HOLDOUT, SAME_TASK, TRAINING
-from core.rounds.folder import Round
 from core.rounds.locked_file import read_items
 from core.rounds.workspace import Workspace
 from core.settings import SETTINGS
-from core.signing.grids import AcceptedGrids
-from core.signing.ledger import Ledger
-from core.signing.status import round_status
 
 _SHOWN: Final[int] = SETTINGS["contamination"]["shown"]
 _NAMED: Final[int] = SETTINGS["display"]["named_ids"]
@@ -28,22 +23,10 @@ _WORDS: Final = {
     SAME_TASK: "same task", EXACT: "equal words", TRAINING: "training text is made of it", HOLDOUT: "holds all or most of it",
 }
 
-GridOption = Annotated[
-    Path | None, typer.Option("--grid", help="A grid file; otherwise the grid of the round's proposal, or the default grid."),
-]
-
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
     app.command("contamination")(contamination_command)
-
-
-def grid_for(place: Workspace, source: Round, file: Path | None) -> Grid:
-    """The grid of a file, else of the round's proposal, else the default grid."""
-    if file is not None:
-        return load_grid(file)
-    proposal = round_status(Ledger(place.ledger_file).read(), source.digest).proposal
-    return default_grid() if proposal is None else AcceptedGrids.of(place).grid(proposal.statement.predicate["grid_digest"])
 
 
 def contamination_command(

@@ -1,20 +1,14 @@
 """``countersign exposure``: what earlier looks at a round's holdout cost."""
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
 import typer
 
 from core.cli import output
-from core.cli.options import DEFAULT_WORKSPACE, JsonOption, RoundArgument, WorkspaceOption
+from core.cli.options import DEFAULT_WORKSPACE, GridOption, JsonOption, RoundArgument, WorkspaceOption, grid_for
 from core.gates.exposure_report import HoldoutExposure, exposure_of
-from core.grid import default_grid, load_grid
 from core.rounds.workspace import Workspace
-from core.signing.grids import AcceptedGrids
 from core.signing.ledger import Ledger
 from core.signing.lost_looks import lost_looks
-from core.signing.status import round_status
 
 
 def register(app: typer.Typer) -> None:
@@ -24,20 +18,14 @@ def register(app: typer.Typer) -> None:
 
 def exposure_command(
     selector: RoundArgument,
-    grid: Annotated[Path | None, typer.Option("--grid", help="A grid file; otherwise the grid of the round's proposal, or the default grid.")] = None,
+    grid: GridOption = None,
     workspace: WorkspaceOption = DEFAULT_WORKSPACE,
     as_json: JsonOption = False,
 ) -> None:
     """How often a round's holdout items were looked at, by content, and what that leaves of the error budget. Asking is no look."""
     place = Workspace.open(workspace)
     source, view = place.round(selector), Ledger(place.ledger_file).read()
-    status = round_status(view, source.digest)
-    if grid is not None:
-        rules = load_grid(grid)
-    elif status.proposal is None:
-        rules = default_grid()
-    else:
-        rules = AcceptedGrids.of(place).grid(status.proposal.statement.predicate["grid_digest"])
+    rules = grid_for(place, source, grid)
     found, lost = exposure_of(place, source, rules), lost_looks(place, view)
     if as_json:
         output.document({"round_digest": source.digest, "grid_digest": rules.digest, **found.as_dict(), "lost": lost})

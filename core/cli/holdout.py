@@ -15,12 +15,10 @@ from core.gates.holdout_against import CandidateComparison, compare_candidates
 from core.gates.holdout_evidence import BOOTSTRAP_NOTE, HoldoutReport, holdout_report, interval_words, p_words, why_no_report
 from core.gates.holdout_slices import RunsLine, SliceLine
 from core.gates.strength_rules import Levels
-from core.grid import Grid, default_grid
+from core.grid import Grid
 from core.rounds.folder import Round
 from core.rounds.workspace import Workspace
-from core.signing.grids import AcceptedGrids
-from core.signing.ledger import Ledger
-from core.signing.status import round_status
+from core.signing.round_grid import grid_of_round
 from core.statistics.pass_at_k import PassRate
 from core.statistics.ratio import percent_text
 from core.statistics.verdict import Standing, points_text
@@ -43,7 +41,7 @@ def holdout_command(
     """What the outcomes on a round's holdout can prove; it decides nothing. With --against, exit 3: the two are not comparable."""
     place = Workspace.open(workspace)
     source = place.round(selector)
-    grid = _grid_of(place, source)
+    grid = grid_of_round(place, source)
     if against is not None:
         _against(place, source, place.round(against), grid, as_json=as_json)
         return
@@ -59,12 +57,6 @@ def holdout_command(
     _print(report)
     for sentence in exposure.sentences:
         output.line(sentence)
-
-
-def _grid_of(place: Workspace, source: Round) -> Grid:
-    """The grid of the round's proposal, else the default grid."""
-    proposal = round_status(Ledger(place.ledger_file).read(), source.digest).proposal
-    return default_grid() if proposal is None else AcceptedGrids.of(place).grid(proposal.statement.predicate["grid_digest"])
 
 
 def _assessed(place: Workspace, source: Round, grid: Grid, *, quiet: bool) -> Assessment:

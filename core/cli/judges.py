@@ -1,14 +1,13 @@
 """``countersign judges``: what the evidence about each judge of a round is worth. It decides nothing and never refuses."""
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import pyarrow.compute as pc
 import typer
 
 from core.cli import output
-from core.cli.options import DEFAULT_WORKSPACE, JsonOption, RoundArgument, WorkspaceOption
+from core.cli.options import DEFAULT_WORKSPACE, GridOption, JsonOption, RoundArgument, WorkspaceOption, grid_for
 from core.cli.output import Cell, Styled
 from core.gates import judge_words as words
 from core.gates.calibration import JudgeCalibration, RubricJudgeCalibrationGate
@@ -17,13 +16,10 @@ from core.gates.judge_evidence import CasesEvidence, GradedEvidence, JudgeReport
 from core.gates.judge_parts import EvidenceRules, Part
 from core.gates.judge_peers import JudgeHistory, JudgesTogether, PeerAgreement, judge_history, judges_together
 from core.gates.judge_raters import RatersEvidence, raters_agreement
-from core.grid import Grid, default_grid, load_grid
+from core.grid import Grid
 from core.rounds.folder import Round
 from core.rounds.workspace import Workspace
 from core.settings import SETTINGS
-from core.signing.grids import AcceptedGrids
-from core.signing.ledger import Ledger
-from core.signing.status import round_status
 from core.statistics.judge_evidence import JudgeEvidence
 from core.statistics.provable import Light
 from core.statistics.ratio import fraction_text, percent_text
@@ -45,14 +41,14 @@ def register(app: typer.Typer) -> None:
 def judges_command(
     selector: RoundArgument,
     judge: Annotated[str | None, typer.Option("--judge", help="This judge alone, with everything about it.")] = None,
-    grid: Annotated[Path | None, typer.Option("--grid", help="A grid file; otherwise the grid of the round's proposal, or the default grid.")] = None,
+    grid: GridOption = None,
     workspace: WorkspaceOption = DEFAULT_WORKSPACE,
     as_json: JsonOption = False,
 ) -> None:
     """What the evidence about each judge can prove: intervals, slices, thresholds, biases, other judges, earlier rounds."""
     place = Workspace.open(workspace)
     source = place.round(selector)
-    rules = _grid_of(place, source) if grid is None else load_grid(grid)
+    rules = grid_for(place, source, grid)
     records = judge_figures(source)
     names = judge_ids(source, records) if judge is None else (known_judge(source, records, judge),)
     if as_json:
@@ -64,11 +60,6 @@ def judges_command(
         _print_all(source, rules, names)
     else:
         _print_one(place, source, rules, judge)
-
-
-def _grid_of(place: Workspace, source: Round) -> Grid:
-    proposal = round_status(Ledger(place.ledger_file).read(), source.digest).proposal
-    return default_grid() if proposal is None else AcceptedGrids.of(place).grid(proposal.statement.predicate["grid_digest"])
 
 
 def _gate(source: Round, grid: Grid, judge_id: str) -> JudgeCalibration:

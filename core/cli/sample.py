@@ -13,7 +13,7 @@ from core.cli.acting import check_free, write_file
 from core.cli.options import DEFAULT_WORKSPACE, JsonOption, RoundArgument, WorkspaceOption
 from core.errors import IdentityError, SamplingError
 from core.gates.assessment import Assessment, load_or_assess
-from core.grid import Grid, default_grid, parse_decimal
+from core.grid import Grid, parse_decimal
 from core.persons.identity import canonical_id
 from core.persons.registry import Registry
 from core.rounds.folder import Round
@@ -32,9 +32,7 @@ from core.sampling import (
     result_of,
     why_no_plan,
 )
-from core.signing.grids import AcceptedGrids
-from core.signing.ledger import Ledger
-from core.signing.status import round_status
+from core.signing.round_grid import grid_of_round
 from core.statistics.ratio import decimal_text, percent_text
 
 _VERDICTS = {
@@ -76,7 +74,7 @@ def sample_command(
     place = Workspace.open(workspace)
     source = place.round(selector)
     who = _enrolled(Registry.load(place.registry_file), person)
-    grid = _grid(place, source)
+    grid = grid_of_round(place, source)
     with output.progress(quiet=as_json) as progress:
         assessment = load_or_assess(place, source, grid, lambda done, total: progress("pairs", done, total))
     population = Population.of(assessment)
@@ -126,14 +124,6 @@ def _enrolled(registry: Registry, person: str) -> str:
         raise IdentityError("unknown_person", expected="an enrolled person", got=f"{canonical_id(person)}, whom the registry does not name",
                             remedy="enrol the person: countersign keygen, then enrol")
     return found.id
-
-
-def _grid(place: Workspace, source: Round) -> Grid:
-    """The grid that the round is proposed under, else the default grid."""
-    status = round_status(Ledger(place.ledger_file).read(), source.digest)
-    if status.proposal is None:
-        return default_grid()
-    return AcceptedGrids.of(place).grid(status.proposal.statement.predicate["grid_digest"])
 
 
 def _plans(grid: Grid, population: Population) -> list[SamplePlan]:

@@ -6,8 +6,7 @@ from typing import Annotated, Final
 import typer
 
 from core.cli import output
-from core.cli.contamination import GridOption, grid_for
-from core.cli.options import DEFAULT_WORKSPACE, JsonOption, RoundArgument, WorkspaceOption
+from core.cli.options import DEFAULT_WORKSPACE, GridOption, JsonOption, RoundArgument, WorkspaceOption, grid_for
 from core.gates.near_duplicates import NearDuplicateReport, near_duplicates_of
 from core.rounds.workspace import Workspace
 from core.settings import SETTINGS

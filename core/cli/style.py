@@ -10,7 +10,7 @@ import typer
 
 from core.cli import output
 from core.cli.ingest import print_notes
-from core.cli.options import DEFAULT_WORKSPACE, JsonOption, WorkspaceOption
+from core.cli.options import DEFAULT_WORKSPACE, GridOption, JsonOption, WorkspaceOption, grid_for
 from core.cli.pairs import read_options, stated_grid, streamed
 from core.errors import Where
 from core.files import is_file
@@ -23,6 +23,7 @@ from core.pairs.columns import Flags
 from core.pairs.phrases import phrase_table
 from core.pairs.style import PairStyle
 from core.rounds.columns import PAIR_COLUMNS, Kind
+from core.rounds.folder import Round
 from core.rounds.notes import Note
 from core.rounds.readers.containers import first_values, raw_rows
 from core.rounds.readers.format import Declared
@@ -55,18 +56,22 @@ def style_command(
         list[str] | None,
         typer.Option("--option", metavar="KEY=VALUE", help="How a file is to be read, reward=strict for one; may be given more than once."),
     ] = None,
-    grid: Annotated[Path | None, typer.Option("--grid", metavar="FILE", help="A grid file instead of the default grid.")] = None,
+    grid: GridOption = None,
     workspace: WorkspaceOption = DEFAULT_WORKSPACE,
     as_json: JsonOption = False,
 ) -> None:
     """Stock phrases, hedging, apologies, flattery, refusals and cut-off answers on each side, and whether the reward goes with them. It
     decides nothing."""
-    rules, notes = stated_grid(grid), list[Note]()
+    notes = list[Note]()
     with output.progress(quiet=as_json) as progress:
         if is_file(Path(source)):
+            rules = stated_grid(grid)
             report = _of_file(Path(source), rules, policy, format_name, read_options(options or []), notes, progress)
         else:
-            report = _of_round(Workspace.open(workspace), source, rules, admitted, progress)
+            place = Workspace.open(workspace)
+            opened = place.round(source)
+            rules = grid_for(place, opened, grid)
+            report = _of_round(place, opened, rules, admitted, progress)
     if as_json:
         output.document({**report.as_dict(), "grid_digest": rules.digest, "notes": [note.document() for note in notes]})
         return
@@ -74,8 +79,7 @@ def style_command(
     print_notes(notes)
 
 
-def _of_round(place: Workspace, selector: str, grid: Grid, admitted: bool, progress: Progress) -> StyleReport:
-    source = place.round(selector)
+def _of_round(place: Workspace, source: Round, grid: Grid, admitted: bool, progress: Progress) -> StyleReport:
     only: Flags | None = None
     if admitted:
         assessment = load_or_assess(place, source, grid, lambda done, total: progress("pairs scored", done, total))

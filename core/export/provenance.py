@@ -16,7 +16,7 @@ from core.errors import NotApproved
 from core.gates.assessment import Assessment, headline
 from core.gates.confirmed import confirmed_assessment
 from core.gates.receipt import PROMOTE_AWAITING
-from core.grid import Grid, default_grid
+from core.grid import Grid
 from core.persons.registry import Registry
 from core.rounds.folder import Round
 from core.rounds.workspace import Workspace
@@ -25,8 +25,9 @@ from core.signing.evidence import EvidenceStore
 from core.signing.export import Export, make_export
 from core.signing.grids import AcceptedGrids
 from core.signing.ledger import Ledger, LedgerEntry, LedgerView
+from core.signing.round_grid import grid_of_round
 from core.signing.statement import ADMITTED_SUBJECT
-from core.signing.status import State, round_status
+from core.signing.status import State
 from core.signing.verify import verify_export
 
 Progress = Callable[[int, int], None]
@@ -110,13 +111,8 @@ def _refuse(got: str) -> NoReturn:
 def unsigned_provenance(workspace: Workspace, source: Round, grid: Grid | None, progress: Progress | None = None) -> Provenance:
     """What the engine admits, whatever anybody decided. ``grid``: the one to use; otherwise that of the round's proposal, or the
     default grid. The round's files are compared with their digests, and the stored assessment with what this process computes."""
-    rules = _grid_of(workspace, source) if grid is None else grid
+    rules = grid_of_round(workspace, source) if grid is None else grid
     return _from_assessment(source, rules, confirmed_assessment(workspace, source, rules, progress))
-
-
-def _grid_of(workspace: Workspace, source: Round) -> Grid:
-    proposal = round_status(Ledger(workspace.ledger_file).read(), source.digest).proposal
-    return default_grid() if proposal is None else AcceptedGrids.of(workspace).grid(proposal.statement.predicate["grid_digest"])
 
 
 def _from_assessment(source: Round, grid: Grid, assessment: Assessment) -> Provenance:

@@ -18,9 +18,9 @@ from core.gates.behaviour_versions import HistoryPoint, VersionComparison, behav
 from core.gates.behaviours import ClaimPolicy, Grader, Measurement
 from core.gates.strength_rules import LEVEL_KEYS, Levels
 from core.grid import Grid
-from core.rounds.columns import BEHAVIOUR_COLUMNS, RowFault
-from core.rounds.readers import READERS, json_list
-from core.rounds.source import without_faults
+from core.rounds.columns import BEHAVIOUR_COLUMNS
+from core.rounds.readers import json_list
+from core.rounds.readers.loose import typed_file
 from core.rounds.strict import Reader, document_reader, nearest
 from core.statistics.arms import Reducer
 from core.statistics.ratio import Ratio
@@ -49,15 +49,7 @@ class BehaviourTable:
 
 def read_behaviours(path: Path, about: About) -> BehaviourTable:
     """Read a table. Raises RoundError for a form that is none of the three, a row that cannot be typed, or no row at all."""
-    reader = READERS.get(path.suffix)
-    if reader is None:
-        raise RoundError("unknown_form", expected=f"a file ending in {', '.join(READERS)}", got=repr(path.suffix), remedy="write it as one of these",
-                         where=Where(path.name))
-
-    def place(fault: RowFault) -> Where:
-        return Where(path.name, fault.line, fault.field or None)
-
-    batches = [batch.rows for batch in without_faults(reader.typed(path, path.name, BEHAVIOUR_COLUMNS, []), place) if batch.rows.num_rows]
+    batches = [batch.rows for batch in typed_file(path, BEHAVIOUR_COLUMNS) if batch.rows.num_rows]
     if not batches:
         raise RoundError("no_behaviours", expected="at least one outcome", got="none", remedy="write one row an item and run", where=Where(path.name))
     table = pa.Table.from_batches(batches)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NoReturn
 
 from core.canonical import canonical_bytes
@@ -49,6 +50,12 @@ def without_faults(batches: Iterable[TypedBatch], place: Callable[[RowFault], Wh
         for fault in batch.faults:
             refuse_row(fault, place(fault))
         yield batch
+
+
+def refuse_link(path: Path) -> None:
+    """Refuse a link: whoever supplies a folder must not choose which other file of this machine becomes part of a round."""
+    if path.is_symlink():
+        raise RoundError("link", expected="a file in this folder", got="a link", remedy="copy the file here", where=Where(path.name))
 
 
 def check_person(identifier: str, where: Where) -> None:

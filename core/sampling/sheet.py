@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from core.canonical import canonical_bytes
-from core.errors import RoundError, SamplingError, Where
-from core.rounds.columns import Column, Kind, RowFault
+from core.errors import SamplingError, Where
+from core.rounds.columns import Column, Kind
 from core.rounds.folder import Round
-from core.rounds.readers import READERS
-from core.rounds.source import without_faults
+from core.rounds.readers.loose import typed_file
 from core.sampling.journal import CHOICES
 from core.sampling.review import Given, Sample
 
@@ -70,15 +69,7 @@ def read_labels(path: Path) -> tuple[Given, ...]:
 
 
 def _rows(path: Path) -> Iterator[tuple[str, Any, Where]]:
-    reader = READERS.get(path.suffix)
-    if reader is None:
-        raise RoundError("unknown_form", expected=f"a file ending in {', '.join(READERS)}", got=repr(path.suffix), remedy="write it as one of these",
-                         where=Where(path.name))
-
-    def place(fault: RowFault) -> Where:
-        return Where(path.name, fault.line, fault.field or None)
-
-    for batch in without_faults(reader.typed(path, path.name, COLUMNS, []), place):
+    for batch in typed_file(path, COLUMNS):
         names = batch.rows.column("pair_id").to_pylist(), batch.rows.column("label").to_pylist(), batch.lines.to_pylist()
         for pair_id, choice, line in zip(*names, strict=True):
             yield pair_id, choice, Where(path.name, line)

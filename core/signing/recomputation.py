@@ -19,13 +19,13 @@ from core.gates.strength import as_version_2
 from core.grid import Grid
 from core.persons.registry import Registry
 from core.rounds.folder import Round
-from core.signing.admission import entry_faults, sound_view
+from core.signing.admission import entry_faults
 from core.signing.evidence import check_evidence
 from core.signing.export import Export
-from core.signing.ledger import LedgerEntry, LedgerView
+from core.signing.ledger import LedgerView
 from core.signing.propose import round_members
 from core.signing.statement import ADMITTED_SUBJECT, RECEIPT_SUBJECT, REFUSAL_SUBJECT
-from core.signing.status import pairs_digest, reference, registrations_of, witness_of
+from core.signing.status import pairs_digest, reference, registrations_of
 
 _SAME: Final = "byte for byte what the engine computes from the round under the grid"
 
@@ -84,18 +84,12 @@ def _compare_members(export: Export, source: Round, grid: Grid, view: LedgerView
     if proposal["pairs_digest"] != pairs_digest(source):
         _differs("pairs_digest", str(proposal["pairs_digest"]), str(pairs_digest(source)))
     entry = view.find(export.proposal.digest)
-    before = None if entry is None else entry.index
-    witness = None if entry is None else witness_of(sound_view(view, registry), source.holdout_digest, before)
+    registered = () if entry is None else registrations_of(view, source.holdout_digest, entry.index)
+    faults = entry_faults(LedgerView(view.origin, registered), registry)
+    first = next((reference(one) for one in registered if one.index not in faults), None)
     # a witness whom this registry does not know may have been known when it was signed: verify notes it
-    known = [None if witness is None else reference(witness), *map(reference, _strangers(view, registry, source.holdout_digest, before))]
-    if decision["holdout_witness"] not in known:
+    if decision["holdout_witness"] not in [first, *(reference(one) for one in registered if one.index in faults)]:
         _differs("holdout_witness", repr(decision["holdout_witness"]), "another witness in the ledger")
-
-
-def _strangers(view: LedgerView, registry: Registry, holdout_digest: str | None, before: int | None) -> list[LedgerEntry]:
-    """Registrations of the holdout that do not hold under this registry, whatever the reason."""
-    faults = entry_faults(view, registry)
-    return [] if before is None else [entry for entry in registrations_of(view, holdout_digest, before) if entry.index in faults]
 
 
 def _changed_fields(computed: Mapping[str, Any], stated: Mapping[str, Any]) -> str:

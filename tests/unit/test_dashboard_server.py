@@ -132,8 +132,12 @@ def test_signing_needs_loopback_and_loopback_is_told_by_the_address(address: str
 SAFE = {"server.trustedUserHeaders": {}, "server.enableAgentApi": False, "server.enableXsrfProtection": True, "server.enableCORS": True}
 
 
-def test_the_shipped_configuration_is_safe() -> None:
-    server.refuse_unsafe(SAFE)
+def test_the_shipped_configuration_is_safe(monkeypatch: pytest.MonkeyPatch, streamlit_options: None) -> None:
+    """What Streamlit makes of the repository's own .streamlit/config.toml and of the options that the server fixes."""
+    monkeypatch.chdir(ROOT)
+    options = server.effective_options(server.options_for("localhost", 8501))
+    server.refuse_unsafe(options)
+    assert options == SAFE and set(options) == set(server.UNSAFE_OPTIONS)
 
 
 @pytest.mark.parametrize(("name", "value"), [

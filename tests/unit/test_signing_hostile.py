@@ -39,6 +39,7 @@ from core.signing.export import Export, make_export, parse_export, read_export, 
 from core.signing.grids import AcceptedGrids, accept_grid
 from core.signing.ledger import LedgerEntry, LedgerView
 from core.signing.propose import common_members, lock_holdout, round_members
+from core.signing.round_grid import grid_of_round
 from core.signing.signoff import prepare
 from core.signing.statement import Statement, build_statement, parse_statement
 from core.signing.status import RoundStatus, earlier_decisions, pairs_digest, reference, round_identity, round_status
@@ -476,6 +477,21 @@ def test_a_decision_that_nobody_signed_stands_in_the_way_and_says_what_to_do(d: 
     for actor, code in ((d.verifier, "already_decided"), (d.ben, "round_closed")):
         error = refused(code, 5, lambda actor=actor: d.prepare(source, actor))
         assert "entry 1 does not hold (bad_signature)" in error.remedy and "created_at" in error.remedy
+
+
+def test_a_proposal_that_nobody_signed_chooses_no_grid(d: Desk) -> None:
+    """Reports are computed under the grid of a round's proposal: of one that holds."""
+    document = json.loads(default_grid().canonical) | {"name": "lax", "version": 7, "author": "eva", "reason": "try"}
+    grid = grid_from_document(document)
+    accept_grid(d.workspace, grid, d.eva.id, d.registry, now=NOW)
+    source, other = d.round(), d.round("other", sanity_outcomes={"s-01": True})
+    assert grid_of_round(d.workspace, source) == default_grid()          # nothing is proposed, and there is no ledger
+    d.propose(other, grid=grid)
+    assert grid_of_round(d.workspace, other).digest == grid.digest
+    members = {**common_members(d.ledger.read(), d.registry, NOW, None), **round_members(source, grid), "proposer": d.curator.id,
+               "pairs_digest": pairs_digest(source), "supersedes": []}
+    append_by_hand(d.ledger, unsigned(build_statement("proposal", members), d.curator))
+    assert grid_of_round(d.workspace, source) == default_grid()
 
 
 def test_earlier_decisions_that_nobody_signed_are_no_warning(d: Desk) -> None:

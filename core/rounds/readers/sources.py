@@ -21,7 +21,7 @@ from core.rounds.readers.columnar import known_rows
 from core.rounds.readers.format import Declared, Format
 from core.rounds.readers.formats import AUTO, checked_options, detect, format_named
 from core.rounds.readers.packed import stream_bytes
-from core.rounds.source import ambiguous_number, holdout_items, without_faults
+from core.rounds.source import ambiguous_number, holdout_items, refuse_link, without_faults
 from core.rounds.strict import nearest
 from core.rounds.typing_rows import type_rows
 
@@ -87,10 +87,7 @@ def file_in(folder: Path, source: Source) -> Path:
     path = folder / source.file
     if source.file == ROUND_FILE:
         raise RoundError("wrong_file", expected="a file of rows", got=ROUND_FILE, remedy="name the file that holds the part", where=Where(ROUND_FILE))
-    if path.is_symlink():
-        raise RoundError(
-            "link", expected="a file in this folder", got="a link", remedy="copy the file here", where=Where(source.file),
-        )
+    refuse_link(path)
     if not path.is_file():
         near = nearest(source.file, [entry.name for entry in folder.iterdir() if entry.is_file() and entry.name != ROUND_FILE])
         raise RoundError(

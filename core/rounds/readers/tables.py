@@ -21,7 +21,7 @@ from core.rounds.readers import READERS, TableReader, json_list, reader_of
 from core.rounds.readers.columnar import known_rows
 from core.rounds.readers.packed import name_parts, stream_bytes
 from core.rounds.readers.sources import file_in, holdout_of, known_total, resolved, stream_total, tables_of
-from core.rounds.source import RoundSource, check_person, holdout_items, without_faults
+from core.rounds.source import RoundSource, check_person, holdout_items, refuse_link, without_faults
 from core.rounds.strict import nearest
 from core.schemas import ALL_PARTS
 
@@ -54,14 +54,8 @@ def place_of_row(part: str, key: str, file: str, line: int) -> Where:
     return Where(file, line)
 
 
-def _no_link(path: Path) -> None:
-    """Refuse a link: whoever supplies a folder must not choose which other file of this machine becomes part of a round."""
-    if path.is_symlink():
-        raise RoundError("link", expected="a file in this folder", got="a link", remedy="copy the file here", where=Where(path.name))
-
-
 def _manifest(path: Path, round_id: str | None, created_at: str | None, now: str) -> RoundManifest:
-    _no_link(path)
+    refuse_link(path)
     if not path.is_file():
         raise RoundError(
             "missing_manifest", expected="a round.json beside the tables", got="none",
@@ -85,7 +79,7 @@ def _part_files(folder: Path, sources: Sources) -> dict[str, str]:
     for path in sorted(folder.iterdir()):
         if path.name == ROUND_FILE or path.name in declared:
             continue
-        _no_link(path)
+        refuse_link(path)
         part, reader = name_parts(path.name).stem, reader_of(path.name)
         if part not in ALL_PARTS or reader is None or not path.is_file():
             _refuse_file(path)
