@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from support_rounds import folder_of, ingested, pair
+from support_signing import Actor, registry_bytes
 
 from core.gates.assessment import Assessment, load_or_assess
 from core.grid import Grid, default_grid, grid_from_document
@@ -78,6 +79,13 @@ def copied(made: Room, place: Path) -> Room:
     shutil.copytree(made.workspace.root, workspace.root)
     source = workspace.round(made.source.digest)
     return Room(workspace, source, load_or_assess(workspace, source, made.grid), made.grid)
+
+
+def persons_room(made: Room, place: Path) -> Room:
+    """A room of one's own in which two people are enrolled."""
+    own = copied(made, place)
+    own.workspace.registry_file.write_bytes(registry_bytes(Actor(ANA, aliases=("ana",)), Actor(BEN)))
+    return own
 
 
 def side_of(sample: Sample, verdict: str) -> Choice:

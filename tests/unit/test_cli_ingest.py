@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from support_cli import Runner
 from support_rounds import ROUND, STATED, WORKED_EXAMPLE, bundle, bundle_file, folder_of, pair, without
 
 from core.cli import output
@@ -18,29 +19,10 @@ from core.cli.main import run
 HOSTILE = "\x1b[31mred\u202e"
 
 
-class Runner:
-    """Runs command lines against one workspace."""
-
-    def __init__(self, workspace: Path, capture: pytest.CaptureFixture[str]) -> None:
-        self.workspace, self._capture = workspace, capture
-
-    def __call__(self, *arguments: object) -> tuple[int, str, str]:
-        code = run([*map(str, arguments), "--workspace", str(self.workspace)])
-        captured = self._capture.readouterr()
-        return code, captured.out, captured.err
-
-    def document(self, *arguments: object) -> tuple[int, Any]:
-        code, out, err = self(*arguments, "--json")
-        assert err == ""
-        assert out.isascii()
-        return code, json.loads(out)
-
 
 @pytest.fixture
 def cli(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Runner:
-    monkeypatch.delenv("COUNTERSIGN_WORKSPACE", raising=False)
-    monkeypatch.delenv("COUNTERSIGN_DEBUG", raising=False)
-    return Runner(tmp_path / "workspace", capsys)
+    return Runner(tmp_path / "workspace", capsys, monkeypatch)
 
 
 def test_ingest_prints_the_round(cli: Runner) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from support_cli import Runner
 from support_formats import PUBLISHED, written
 from support_rounds import WORKED_EXAMPLE, bundle, folder_of, round_of, tables_of
 
@@ -21,26 +22,10 @@ OTHER = [{"role": "user", "content": "Well?"}, {"role": "assistant", "content": 
 DECLARED = ("--option", "ids=line", "--option", "origin=verified")
 
 
-class Line:
-    """Runs command lines against one workspace."""
-
-    def __init__(self, workspace: Path, capture: pytest.CaptureFixture[str]) -> None:
-        self.workspace, self._capture = workspace, capture
-
-    def __call__(self, *arguments: object) -> tuple[int, str, str]:
-        code = run([*map(str, arguments), "--workspace", str(self.workspace)])
-        captured = self._capture.readouterr()
-        return code, captured.out, captured.err
-
-    def document(self, *arguments: object) -> tuple[int, Any]:
-        code, out, _ = self(*arguments, "--json")
-        return code, json.loads(out)
-
 
 @pytest.fixture
-def cli(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Line:
-    monkeypatch.delenv("COUNTERSIGN_WORKSPACE", raising=False)
-    return Line(tmp_path / "workspace", capsys)
+def cli(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Runner:
+    return Runner(tmp_path / "workspace", capsys, monkeypatch)
 
 
 FILES: list[tuple[str, str, Any]] = [
@@ -72,7 +57,7 @@ NEEDED = {
 
 
 @pytest.mark.parametrize(("name", "file", "rows"), FILES)
-def test_a_file_of_every_pair_format_becomes_a_round(cli: Line, tmp_path: Path, name: str, file: str, rows: list[Any]) -> None:
+def test_a_file_of_every_pair_format_becomes_a_round(cli: Runner, tmp_path: Path, name: str, file: str, rows: list[Any]) -> None:
     path = written(tmp_path, file, rows)
     needed = NEEDED.get(name, {})
     own = [part for key, value in needed.items() for part in ("--option", f"{key}={value}")]
@@ -88,7 +73,7 @@ def test_every_pair_format_has_a_file_here_but_csv() -> None:
     assert {name for name, item in FORMATS.items() if item.part == "pairs"} == {name for name, _, _ in FILES} | {"csv"}
 
 
-def test_csv_from_the_command_line(cli: Line, tmp_path: Path) -> None:
+def test_csv_from_the_command_line(cli: Runner, tmp_path: Path) -> None:
     path = written(tmp_path, "a.csv", b"id,q,good,bad\n007,Well?,Yes.,No.\n")
     mapped = [part for ours, theirs in (("pair_id", "id"), ("prompt", "q"), ("chosen", "good"), ("rejected", "bad"))
               for part in ("--option", f"column.{ours}={theirs}")]
@@ -96,7 +81,7 @@ def test_csv_from_the_command_line(cli: Line, tmp_path: Path) -> None:
     assert (code, report["counts"]) == (0, {"pairs": 1})
 
 
-def test_the_decision_of_such_a_round_is_an_honest_refusal(cli: Line) -> None:
+def test_the_decision_of_such_a_round_is_an_honest_refusal(cli: Runner) -> None:
     path = PUBLISHED / "infifpo_record_with_logps.json"
     arguments = ("ingest", path, "--format", "auto", "--proposer", "worker-curator-01", *DECLARED, "--option", "logps=sums", "--round-id", "r")
     code, out, _ = cli(*arguments)
@@ -117,12 +102,12 @@ def test_the_decision_of_such_a_round_is_an_honest_refusal(cli: Line) -> None:
     (("--format", "trl", "--proposer", "ana", "--option", "id=line"), 4, "unknown_option"),
     (("--format", "openai", "--proposer", "ana", *DECLARED, "--option", "flags=yes"), 4, "unknown_value"),
 ])
-def test_what_is_said_wrong(cli: Line, tmp_path: Path, arguments: tuple[str, ...], code: int, words: str) -> None:
+def test_what_is_said_wrong(cli: Runner, tmp_path: Path, arguments: tuple[str, ...], code: int, words: str) -> None:
     found, out, err = cli("ingest", written(tmp_path, "a.jsonl", [ROW]), *arguments)
     assert (found, out) == (code, "") and words in err
 
 
-def test_an_option_may_hold_an_equals_sign(cli: Line, tmp_path: Path) -> None:
+def test_an_option_may_hold_an_equals_sign(cli: Runner, tmp_path: Path) -> None:
     path = written(tmp_path, "a.jsonl", [ROW | {"a=b": "p-1"}])
     arguments = ("--format", "trl", "--proposer", "ana", "--option", "column.pair_id=a=b", "--option", "origin=verified")
     assert cli("ingest", path, *arguments)[0] == 0
@@ -137,13 +122,13 @@ def test_the_formats_are_listed_with_their_options(capsys: pytest.CaptureFixture
     assert "where the file does not say: verified or synthetic" in out
 
 
-def test_several_proposers(cli: Line, tmp_path: Path) -> None:
+def test_several_proposers(cli: Runner, tmp_path: Path) -> None:
     path = written(tmp_path, "a.jsonl", [ROW])
     _, report = cli.document("ingest", path, "--format", "auto", "--proposer", "ana", "--proposer", "ben", *DECLARED)
     assert cli.document("round", "show", report["round_digest"])[1]["manifest"]["proposers"] == ["ana", "ben"]
 
 
-def test_a_progress_bar_is_drawn_on_a_terminal(cli: Line, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_progress_bar_is_drawn_on_a_terminal(cli: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     screen = io.StringIO()
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(output, "Console", lambda **options: Console(**options | {"file": screen, "force_terminal": True}))
@@ -152,7 +137,7 @@ def test_a_progress_bar_is_drawn_on_a_terminal(cli: Line, tmp_path: Path, monkey
     assert "pairs" in screen.getvalue() and "9000/9000" in screen.getvalue()
 
 
-def test_a_round_of_foreign_files_goes_all_the_way_to_a_verified_receipt(cli: Line, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_round_of_foreign_files_goes_all_the_way_to_a_verified_receipt(cli: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The worked example with its pairs as TRL rows: log-probs in TRL's spelling, texts as messages. The receipt is the known one."""
     monkeypatch.setenv("COUNTERSIGN_PASSPHRASE", "correct horse battery staple")
     parts = tables_of(bundle())

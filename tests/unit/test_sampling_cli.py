@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from support_sampling import ANA, BEN, NOW, SEED, Room, copied, good_rows, judged, room
+from support_sampling import ANA, BEN, NOW, SEED, Room, good_rows, judged, persons_room, room
 from support_signing import Actor, registry_bytes
 
 from core.cli.main import run
@@ -20,9 +20,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Room:
 
 @pytest.fixture
 def r(made: Room, tmp_path: Path) -> Room:
-    own = copied(made, tmp_path)
-    own.workspace.registry_file.write_bytes(registry_bytes(Actor(ANA, aliases=("ana",)), Actor(BEN)))
-    return own
+    return persons_room(made, tmp_path)
 
 
 def call(r: Room, capsys: pytest.CaptureFixture[str], *arguments: str, person: str = ANA, code: int = 0) -> str:

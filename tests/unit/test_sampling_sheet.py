@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support_sampling import ANA, BEN, NOW, SEED, Room, copied, good_rows, judged, room, side_of
-from support_signing import Actor, registry_bytes
+from support_sampling import ANA, BEN, NOW, SEED, Room, good_rows, judged, persons_room, room, side_of
 
 from core.cli.main import run
 from core.errors import CountersignError
@@ -23,9 +22,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Room:
 
 @pytest.fixture
 def r(made: Room, tmp_path: Path) -> Room:
-    own = copied(made, tmp_path)
-    own.workspace.registry_file.write_bytes(registry_bytes(Actor(ANA, aliases=("ana",)), Actor(BEN)))
-    return own
+    return persons_room(made, tmp_path)
 
 
 def call(r: Room, capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0, person: str = ANA) -> str:
