@@ -1,6 +1,7 @@
 """Judges: may each judge's synthetic pairs be used? One card a judge, closed gates first; every cell opens its cases."""
 from __future__ import annotations
 
+from core.gates.judge_words import NO_JUDGES
 from core.settings import SETTINGS
 from dashboard import components, frame, judge_card, navigation, overview_view, theme_watch
 
@@ -10,7 +11,7 @@ judges = overview_view.by_state(view.document)
 components.headline("judges", judge_card.headline_words(view.document), lead=judge_card.evidence(view.document) if judges else None)
 if not judges:
     components.state_notice(
-        "judges", "incomplete", "The proposer supplied no judge records.",
+        "judges", "incomplete", NO_JUDGES,
         "Without them no synthetic pair can be used, and no receipt can be written: ask the proposer for the calibration records.",
     )
 many = len(judges) > SETTINGS["dashboard"]["cards_at_once"]

@@ -19,6 +19,7 @@ from core.files import is_file
 from core.gates.assessment import Assessment, headline, load_or_assess
 from core.gates.confirmed import confirmed_assessment
 from core.gates.holdout import differences_from_locked
+from core.gates.judge_words import NO_JUDGES
 from core.gates.receipt import PROMOTE_AWAITING, Decision, decide
 from core.gates.strength_words import holdout_sentences, texts_of
 from core.grid import Grid, default_grid, load_grid
@@ -203,6 +204,8 @@ def _print(assessment: Assessment, decision: Decision | None, grid: Grid, approv
     if document["judges"]:
         output.table(("judge", "gate", "kappa", "agreement", "false-positive approvals"), _judge_rows(document["judges"]), title="Judges")
         output.table(("judge", "check", "strength", "from flipping"), _strength_rows(assessment.strength), title="What the judges' cases prove")
+    else:
+        output.line(NO_JUDGES)
     _print_pairs(document)
     for sentence in holdout_sentences(assessment.strength):
         output.line(sentence)

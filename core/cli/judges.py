@@ -87,7 +87,7 @@ def _document(place: Workspace, source: Round, grid: Grid, judge_id: str) -> dic
 
 def _print_all(source: Round, grid: Grid, names: tuple[str, ...]) -> None:
     if not names:
-        output.line("This round has no judge.")
+        output.line(words.NO_JUDGES)
         return
     records, rules = judge_figures(source), EvidenceRules.of(grid)
     rows = [

@@ -23,7 +23,7 @@ from core.statistics.comparison import PairedComparison
 from core.statistics.mean_bootstrap import MeanBootstrap
 from core.statistics.probability import counted, level_text
 from core.statistics.ratio import fraction_text, percent_text
-from core.statistics.result import Interval, as_json
+from core.statistics.result import NO_WIDTH, Interval, as_json
 from core.statistics.verdict import points_text
 
 NO_OUTCOMES: Final = "the outcomes do not fit the holdout"
@@ -60,8 +60,9 @@ class HoldoutReport:
 
     @property
     def bootstrap(self) -> MeanBootstrap | None:
-        """The paired bootstrap of the gain, where single items may be drawn."""
-        return None if self.compared is None or self.evidence.dependent is not None else self.compared.bootstrap
+        """The paired bootstrap of the gain, where single items may be drawn, and not where all items say the same: every resample is
+        then the sample, and an interval without width claims a certainty that no sample gives (known case 25)."""
+        return self.compared.bootstrap if self.compared is not None and self.no_bootstrap is None else None
 
     def as_dict(self) -> dict[str, Any]:
         """JSON members."""
@@ -76,10 +77,12 @@ class HoldoutReport:
 
     @property
     def no_bootstrap(self) -> str | None:
-        """Why there is no bootstrap."""
-        if self.bootstrap is not None:
-            return None
-        return NO_CONFIDENCE if self.compared is None else ITEMS_DRAWN
+        """Why there is no bootstrap; None where there is one."""
+        if self.compared is None:
+            return NO_CONFIDENCE
+        if self.evidence.dependent is not None:
+            return ITEMS_DRAWN
+        return None if self.compared.bootstrap.warning is None else NO_WIDTH
 
     @property
     def smallest_words(self) -> str:
@@ -155,7 +158,7 @@ class HoldoutReport:
         found = self.bootstrap
         if found is None:
             return str(self.no_bootstrap)
-        return f"{interval_words(found.percentile)} (percentile, {found.method}{'' if found.warning is None else f'; {found.warning}'})"
+        return f"{interval_words(found.percentile)} (percentile, {found.method})"
 
     @property
     def regression_words(self) -> tuple[str, str]:

@@ -30,6 +30,7 @@ _DECIMALS: Final[int] = SETTINGS["statistics"]["decimals"]
 _NAMED: Final[int] = SETTINGS["display"]["named_ids"]
 _SHOWN: Final[int] = SETTINGS["text"]["label_characters"]
 NO_SLICE: Final = "no slice named"
+NO_JUDGES: Final = "No calibration records: the proposer supplied no judge records."
 NO_SLICES: Final = "not supplied: needs slice in the judge records"
 SLICES_NOTE: Final = "Slices are for looking: they feed no gate, and among many some look bad by chance."
 CORRECTED_NOTE: Final = (

@@ -11,7 +11,7 @@ undefined are left out, and the probability of such resamples is reported.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from statistics import NormalDist
 
@@ -22,7 +22,7 @@ from core.settings import SETTINGS
 from core.statistics.agreement import Confusion, cohen_kappa
 from core.statistics.inputs import CONFIDENCE, Level, level_of
 from core.statistics.mean_bootstrap import adjusted_levels
-from core.statistics.result import Interval, Result, no_interval
+from core.statistics.result import NO_WIDTH, Interval, Result, no_interval
 
 PERCENTILE, BCA = "bootstrap percentile", "bootstrap BCa"
 ONE_SIDED_RESAMPLES = "every resample lies on one side of kappa"
@@ -135,6 +135,14 @@ class KappaBootstrap(Result):
     percentile: Interval
     bca: Interval
     undefined: str | None = None
+
+    @property
+    def shown(self) -> KappaBootstrap:
+        """This one, with reasons in place of intervals where all resamples have the same kappa (known case 25)."""
+        if self.distinct != 1:
+            return self
+        ends = (no_interval(self.percentile.confidence, name, NO_WIDTH) for name in (PERCENTILE, BCA))
+        return replace(self, percentile=next(ends), bca=next(ends), undefined=NO_WIDTH)
 
 
 def kappa_bootstrap(table: Confusion, confidence: Level = CONFIDENCE, *, seed: int | None = None, resamples: int = _RESAMPLES) -> KappaBootstrap:

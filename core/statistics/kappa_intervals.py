@@ -91,7 +91,7 @@ def kappa_estimate(table: Confusion | ClassTable, confidence: Level = CONFIDENCE
     """
     level = level_of(confidence)
     if isinstance(table, Confusion):
-        bootstrap: KappaBootstrap | None = kappa_bootstrap(table, level, seed=seed)
+        bootstrap: KappaBootstrap | None = kappa_bootstrap(table, level, seed=seed).shown
         kappa, agreement = cohen_kappa(table), rate_estimate(exact_agreement(table), level)
     else:
         bootstrap, kappa, agreement = None, class_kappa(table), rate_estimate(class_agreement(table), level)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
+from typing import Final
 
 from core.settings import SETTINGS
 from core.statistics.ratio import Ratio, decimal_text, json_integer, percent_text
@@ -57,6 +58,10 @@ class Figure(Result):
     def text(self) -> str:
         """The value as a person reads it, or ``undefined`` and the reason."""
         return f"undefined: {self.undefined}" if self.value is None else decimal_text(self.value, _DECIMALS)
+
+
+NO_WIDTH: Final = "not given: every resample is alike, and an interval without width would claim a certainty that no sample gives"
+"""Why a resampling interval is not shown (known case 25)."""
 
 
 @dataclass(frozen=True, slots=True)

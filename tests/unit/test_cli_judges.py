@@ -110,8 +110,24 @@ def test_a_judge_that_is_not_there_is_refused(demo: Path, capsys: pytest.Capture
 
 
 def test_a_round_without_judges_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # known case 9 (c): no figure of a judge and no zero in its place, but the words
     workspace, _ = judged(tmp_path, [])
-    assert said(capsys, workspace.root, "calibration") == "This round has no judge.\n"
+    assert said(capsys, workspace.root, "calibration") == "No calibration records: the proposer supplied no judge records.\n"
+    assert run(["decide", "calibration", "--workspace", str(workspace.root)]) == 3
+    decided = capsys.readouterr().out
+    assert "No calibration records: the proposer supplied no judge records.\n" in decided and "kappa" not in decided
+
+
+def test_a_perfect_judge_gets_no_interval_without_width(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # 12 agreed passes and 8 agreed failures: every resample that has a kappa has 1, and 1 to 1 would claim certainty (known case 25)
+    workspace, _ = judged(tmp_path, cells(12, 0, 0, 8))
+    figures = document(capsys, workspace.root, "calibration")["judges"]["one"]["whole"]["figures"]
+    kappa = figures["kappa"]
+    assert kappa["kappa"]["value"] == 1
+    for shown in (kappa["interval"], kappa["wald"], kappa["bootstrap"]["bca"], kappa["bootstrap"]["percentile"]):
+        assert shown["lower"] is None and shown["upper"] is None and shown["undefined"]
+    text = said(capsys, workspace.root, "calibration", "--judge", "one")
+    assert "1 to 1" not in text and "an interval without width would claim a certainty" in " ".join(text.split())
 
 
 def test_another_grid_gives_other_bounds(demo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

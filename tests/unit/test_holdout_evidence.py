@@ -356,3 +356,30 @@ def test_not_comparable_is_an_honest_refusal(room: Workspace) -> None:
     code, said = countersign("holdout", "smollm2-rpo", "--against", "smollm2-dpo-only", "--json", "--workspace", str(room.root))
     document = json.loads(said)
     assert code == 0 and document["comparable"] is True and document["mismatches"] == []
+
+
+# known case 25: no interval without width, whatever the flips
+
+
+def intervals_in(found: Any) -> list[tuple[float | None, float | None]]:
+    """The ends of every interval anywhere in a document."""
+    if isinstance(found, dict):
+        here = [(found["lower"], found["upper"])] if {"lower", "upper", "method"} <= found.keys() else []
+        return here + [ends for value in found.values() for ends in intervals_in(value)]
+    return [ends for value in found for ends in intervals_in(value)] if isinstance(found, list) else []
+
+
+@pytest.mark.parametrize(("gained", "lost", "same"), [(1, 0, 0), (0, 1, 0), (0, 0, 1), (6, 0, 0), (0, 7, 0), (0, 0, 8), (20, 0, 0)])
+def test_case_25_all_flips_one_way_or_none_give_no_interval_without_width(
+    made: Callable[..., tuple[Workspace, Round]], gained: int, lost: int, same: int,
+) -> None:
+    both = [(False, True)] * gained + [(True, False)] * lost + [(True, True)] * same
+    rows = [
+        {"id": f"h{place}", "arm": arm, "passed": passed}
+        for place, flip in enumerate(both) for arm, passed in zip(("baseline", "candidate"), flip, strict=True)
+    ]
+    report = report_of(*made(rows))
+    ends = [pair for pair in intervals_in(json.loads(json.dumps(report.as_dict()))) if pair != (None, None)]
+    assert ends and all(lower is not None and upper is not None and lower < upper for lower, upper in ends)
+    assert report.bootstrap is None and report.bootstrap_words == str(report.no_bootstrap)
+    assert report.bootstrap_words.startswith("not given: every resample is alike")
