@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from core.cli import output
-from core.cli.main import run
+from core.cli.main import delivered
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -18,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m iterative_rpo_flywheel", description="Print the receipt of a one-file bundle.")
     parser.add_argument("--bundle", required=True, metavar="BUNDLE.json", help="the round as one JSON document")
     output.prepare_streams()
-    return run(["decide", "--canonical", "--", parser.parse_args(arguments).bundle])
+    return delivered(["decide", "--canonical", "--", parser.parse_args(arguments).bundle])
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """``countersign``: the command line, put together from one module a group of commands, with one error boundary.
 
 Exit codes (``core/errors.py``): 0 done, 1 internal fault, 2 usage, 3 refused, 4 bad input, 5 not authorised, 6 files
-differ, 7 recomputed differently, 130 interrupted. An error goes to standard error, or with ``--json`` to standard output as one document.
+differ, 7 recomputed differently, 130 interrupted, 141 nobody reads the output any more. An error goes to standard error, or
+with ``--json`` to standard output as one document.
 ``COUNTERSIGN_DEBUG=1`` adds the traceback of an internal fault.
 """
 from __future__ import annotations
@@ -54,6 +55,8 @@ _DEBUG: Final = "COUNTERSIGN_DEBUG"
 _SHOWN: Final[int] = SETTINGS["text"]["label_characters"]
 _INTERRUPTED: Final[int] = SETTINGS["cli"]["interrupted"]
 """Shells' own code for a command stopped by Ctrl-C; typer returns it."""
+_READER_GONE: Final[int] = SETTINGS["cli"]["reader_gone"]
+"""Shells' own code for a command that SIGPIPE stopped (128 + 13): what is behind the pipe has read enough."""
 
 
 def _version(wanted: bool) -> None:
@@ -90,7 +93,7 @@ class Boundary:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:
-        if error is None or isinstance(error, SystemExit):
+        if error is None or isinstance(error, SystemExit) or output.reader_gone(error):
             return False
         if isinstance(error, CountersignError):
             self.exit_code = error.exit_code
@@ -140,10 +143,28 @@ def run(arguments: Sequence[str]) -> int:
     return boundary.exit_code
 
 
+def delivered(arguments: Sequence[str]) -> int:
+    """Run one command line, see that what it printed left this process, and return its exit code. Nothing is said where the reader has
+    gone: there is nobody to say it to, and ``countersign ... | head -1`` is no fault."""
+    try:
+        code = run(arguments)
+        output.flush()
+    except (OSError, SystemExit) as problem:
+        if output.reader_gone(problem):
+            code = _READER_GONE
+        elif isinstance(problem, OSError):
+            code = EXIT["fault"]
+            sys.stderr.write(f"[fault] Standard output cannot be written: {problem.strerror}.\n")
+        else:
+            raise
+        output.silence()
+    return code
+
+
 def main() -> NoReturn:
     """The console script."""
     output.prepare_streams()
-    sys.exit(run(sys.argv[1:]))
+    sys.exit(delivered(sys.argv[1:]))
 
 
 if __name__ == "__main__":

@@ -6,11 +6,14 @@ colour itself. ``--json`` prints one JSON document in ASCII to standard output, 
 """
 from __future__ import annotations
 
+import errno
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from rich.console import Console
@@ -37,8 +40,15 @@ class Styled:
 Cell = str | int | Styled
 
 
+class _Console(Console):
+    """Hands a closed pipe on: rich would end the program with the code of an internal fault."""
+
+    def on_broken_pipe(self) -> None:
+        raise
+
+
 def _console(*, error: bool = False) -> Console:
-    return Console(file=sys.stderr if error else sys.stdout, markup=False, highlight=False, emoji=False, soft_wrap=True)
+    return _Console(file=sys.stderr if error else sys.stdout, markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
 def _plain(cell: Cell) -> str:
@@ -50,11 +60,43 @@ def _rich(cell: Cell) -> Text:
 
 
 def prepare_streams() -> None:
-    """Let a terminal that cannot show a character get an escape of it instead of an error."""
+    """Let a terminal that cannot show a character get an escape of it instead of an error. A stream that was closed before we began
+    (``>&-``) is nobody's to read: what would go there goes nowhere."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("r" if name == "stdin" else "w", encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
+
+
+def reader_gone(problem: BaseException | None) -> bool:
+    """Whether an exception says that whoever read our output has stopped (``countersign ... | head -1``). The command-line library
+    makes an exit of it, with the original behind."""
+    if isinstance(problem, SystemExit):
+        problem = problem.__context__
+    return isinstance(problem, OSError) and problem.errno == errno.EPIPE
+
+
+def flush() -> None:
+    """Send what is still held, so that a reader who has gone, or a full disk, is met here and not while Python shuts down."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+
+
+def silence() -> None:
+    """Send what a broken stream still holds nowhere, as the documentation of Python's ``signal`` has it: Python would try once more at
+    its end, and end with a code of its own."""
+    for stream in (sys.__stdout__, sys.__stderr__):
+        if stream is None:
+            continue
+        try:
+            stream.flush()
+        except OSError:
+            devnull = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(devnull, stream.fileno())
+            os.close(devnull)
 
 
 def document(value: Any) -> None:

@@ -135,7 +135,7 @@ def test_the_reference_has_each_option(command: str) -> None:
 
 def test_the_reference_has_each_exit_code() -> None:
     text = section("Exit codes")
-    assert [code for code in (*EXIT.values(), SETTINGS["cli"]["interrupted"]) if f"| {code} |" not in text] == []
+    assert [code for code in (*EXIT.values(), *SETTINGS["cli"].values()) if f"| {code} |" not in text] == []
 
 
 def test_the_reference_has_each_variable_of_the_environment() -> None:
