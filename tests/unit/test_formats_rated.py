@@ -28,8 +28,10 @@ def test_ultrafeedback_rows(tmp_path: Path, name: str) -> None:
     assert "ultrafeedback" in note(report, "foreign_format")
 
 
-def test_messages_that_say_something_else_are_kept(tmp_path: Path) -> None:
-    source, _ = read(tmp_path, "a.jsonl", [binarized(2.0, 1.0, messages=[user("Other?")])])
+def test_messages_that_say_something_else_are_kept_where_they_were_not_shown(tmp_path: Path) -> None:
+    rows = [binarized(2.0, 1.0, messages=[user("Other?")])]
+    assert refused(tmp_path / "a", "a.jsonl", rows).code == "unread_text"
+    source, _ = read(tmp_path / "b", "a.jsonl", rows, unread="messages")
     assert extras(source) == [{"prompt_id": "ab12", "messages": [user("Other?")]}]
 
 

@@ -39,7 +39,6 @@ _TAGS: Final = {
 }
 """Option -> (the tag where none is declared, the role that it stands for)."""
 _OTHERS: Final = ("prompt", "conversations", "question", "chosen_rating", "chosen-rating")
-_EXCHANGE: Final = ("user", "assistant")
 _ASKING, _ANSWERING = ("user", "tool"), ("assistant", "function_call")
 
 
@@ -61,28 +60,7 @@ def _alpaca(row: Row, options: Mapping[str, str], counts: Counts) -> Row:
     said = [text_of(row, names["prompt"]), optional_text(row, names["query"])]
     prompt = "\n".join(filter(None, said))
     sides = text_of(row, names["chosen"]), text_of(row, names["rejected"])
-    row = _with_tools(row, options)
-    if "system" not in options and "history" not in options:
-        return put(row, prompt=prompt, chosen=sides[0], rejected=sides[1])
-    earlier = [*_system(row, options), *_history(row, options)]
-    chosen, rejected = ([message("assistant", side)] for side in sides)
-    return put(row, prompt=[*earlier, message("user", prompt)], chosen=chosen, rejected=rejected)
-
-
-def _system(row: Row, options: Mapping[str, str]) -> list[Row]:
-    text = optional_text(row, options["system"]) if "system" in options else ""
-    return [message("system", text)] if text else []
-
-
-def _history(row: Row, options: Mapping[str, str]) -> list[Row]:
-    key = options.get("history")
-    pairs = row.pop(key, None) if key is not None else None
-    turns: list[Row] = []
-    for pair in pairs or []:
-        if not isinstance(pair, list) or not all(isinstance(text, str) for text in pair) or len(pair) != len(_EXCHANGE):
-            raise CellFault(str(key), "wrong_type", "a list of pairs of texts: what was asked and what was answered", described(pairs))
-        turns += [message(role, text) for role, text in zip(_EXCHANGE, pair, strict=True)]
-    return turns
+    return put(_with_tools(row, options), prompt=prompt, chosen=sides[0], rejected=sides[1])
 
 
 class _Turns:
@@ -134,8 +112,7 @@ def _sharegpt(row: Row, options: Mapping[str, str], counts: Counts) -> Row:
         if role not in _ANSWERING:
             raise CellFault(name, "turn_order", "an answering turn", role)
         sides.append([made])
-    earlier = _system(row, options) if found[0][0] != "system" else []
-    return put(_with_tools(row, options), prompt=[*earlier, *(made for _, made in found)], chosen=sides[0], rejected=sides[1])
+    return put(_with_tools(row, options), prompt=[made for _, made in found], chosen=sides[0], rejected=sides[1])
 
 
 def _check_order(roles: list[str], place: str) -> None:
@@ -166,15 +143,14 @@ def _column(name: str, default: str) -> Option:
     return Option(f"dataset_info's column {name}: {default} where left out")
 
 
-_SHARED: Final = {"system": Option("dataset_info's column system; none where left out"), "tools": _column("tools", "tools")}
+_SHARED: Final = {"tools": _column("tools", "tools")}
 FORMATS: Final = (
     preference_format("llamafactory-alpaca", "LLaMA-Factory ranking data, alpaca form", _alpaca, _is_alpaca, {
         **{name: _column(name, default) for name, default in _ALPACA.items()}, **_SHARED,
-        "history": Option("dataset_info's column history; none where left out"),
     }),
     preference_format("llamafactory-sharegpt", "LLaMA-Factory ranking data, sharegpt form", _sharegpt, _is_sharegpt, {
         **{name: _column(name, default) for name, default in _SHAREGPT.items()}, **_SHARED,
         **{name: Option(f"dataset_info's tag {name}: {default} where left out") for name, default in _KEYS.items()},
         **{name: Option(f"dataset_info's tag {name}: {default} where left out") for name, (default, _) in _TAGS.items()},
-    }),
+    }, own_system_wins=True),
 )

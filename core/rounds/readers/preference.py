@@ -12,8 +12,8 @@ from typing import Any, Final, NoReturn
 
 from core.errors import RoundError, Where
 from core.rounds.columns import PAIR_COLUMNS, CellFault, Column, Kind
-from core.rounds.notes import Note
-from core.rounds.readers import log_probs
+from core.rounds.notes import Note, warning
+from core.rounds.readers import log_probs, visible
 from core.rounds.readers.columnar import narrow_floats
 from core.rounds.readers.containers import first_values, raw_rows
 from core.rounds.readers.foreign_ids import IdRule
@@ -46,24 +46,26 @@ OPTIONS: Final[Mapping[str, Option]] = {
     "booleans": Option("read verifier flags that are written so as true and false", tuple(_BOOLEANS)),
     "logps": log_probs.OPTION,
     "column.NAME": Option("the file's column for one of ours, such as column.pair_id=prompt_id or column.chosen_token_count=n_chosen"),
+    **visible.OPTIONS,
     "struct_nulls": Option("nulls inside Arrow structs are absent keys, in tool arguments and parameters too", ("absent",)),
 }
 
 
 def preference_format(
     name: str, title: str, shape: Shape, recognise: Recognise, options: Mapping[str, Option] | None = None, *, doubles: Sequence[str] = (),
+    own_system_wins: bool = False,
 ) -> Format:
-    """A format of preference pairs with the shared options and its own. ``doubles``: keys that its shape takes for number columns of ours."""
+    """A format of preference pairs with the shared options and its own. ``doubles``: keys that its shape takes for number columns of ours.
+    ``own_system_wins``: the trainer documents that a system turn stands before a system column."""
     def rows(declared: Declared) -> Iterator[RawRow]:
-        return _rows(declared, name, shape, doubles)
+        return _rows(declared, _Common(declared, name, own_system_wins), shape, doubles)
 
     return Format(name, "pairs", title, rows, recognise, {**(options or {}), **OPTIONS})
 
 
-def _rows(declared: Declared, format_name: str, shape: Shape, doubles: Sequence[str]) -> Iterator[RawRow]:
+def _rows(declared: Declared, common: _Common, shape: Shape, doubles: Sequence[str]) -> Iterator[RawRow]:
     _check_mapping(declared)
     _check_floats(declared, doubles)
-    common = _Common(declared, format_name)
     struct_nulls = declared.options.get("struct_nulls") == "absent"
     for row in raw_rows(declared.path, declared.file, declared.notes, struct_nulls=struct_nulls, non_finite=True):
         value = row.value
@@ -112,8 +114,11 @@ def _refuse(file: str, field: str, code: str, expected: str, got: str, remedy: s
 class _Common:
     """What a row gets besides its shape, by the options of one file."""
 
-    def __init__(self, declared: Declared, format_name: str) -> None:
-        self._file, self._options = declared.file, declared.options
+    def __init__(self, declared: Declared, format_name: str, own_system_wins: bool) -> None:
+        self._file, self._options, self._own_system_wins = declared.file, declared.options, own_system_wins
+        self._unread = visible.unread_names(declared.options, Where(declared.file))
+        self._before = {declared.options[name] for name in (visible.SYSTEM, visible.HISTORY) if name in declared.options}
+        self._unseen = set(self._before)
         self._stem = name_parts(declared.file).stem
         self._mapping = _mapping(declared)
         self._ids = IdRule(self._mapping.get("pair_id", "pair_id"), format_name) if "integer_ids" in declared.options else None
@@ -123,6 +128,7 @@ class _Common:
     def mapped(self, row: Row) -> Row:
         """The row with the columns that the proposer mapped under our names."""
         changed = dict(row)
+        self._unseen -= row.keys()
         for ours, theirs in self._mapping.items():
             if theirs not in row:
                 continue
@@ -137,6 +143,7 @@ class _Common:
         if self._first:
             self._check_first(row)
             self._first = False
+        row = self._with_context(row, Where(self._file, line))
         log_probs.check_declared(row, self._options.get("logps"), Where(self._file, line))
         row = log_probs.renamed(row, self._options.get("logps"))
         self._add_id(row, line)
@@ -145,6 +152,16 @@ class _Common:
         for name in _FLAGS:
             self._add(row, name, True if "flags" in self._options else None)
             self._coerce(row, name)
+        return row
+
+    def _with_context(self, row: Row, where: Where) -> Row:
+        """The row with what was declared to stand before its prompt; nothing else that a model may have seen is left beside it unsaid."""
+        row, overridden = visible.prepended(row, self._options, own_system_wins=self._own_system_wins)
+        if overridden:
+            self.counts["system_overridden", "pairs have a system turn that says something else than the declared column; the turn stands"] += 1
+        for name in visible.check_read(row, self._unread | self._before, where):
+            if name in self._unread:
+                self.counts["unread_text", f"pairs hold text under {name!r} that is not in their prompt, as declared"] += 1
         return row
 
     def _check_first(self, row: Row) -> None:
@@ -183,6 +200,8 @@ class _Common:
     def notes(self) -> list[Note]:
         """What was counted, and what was made of the ids, once all rows are read."""
         found = [] if self._ids is None else self._ids.notes(self._file)
+        if not self._first:
+            found += [warning("column_never_seen", f"{self._file}: no row has the declared column {name!r}") for name in sorted(self._unseen)]
         return [*found, *(Note(code, f"{self._file}: {count} {text}") for (code, text), count in self.counts.items())]
 
 
