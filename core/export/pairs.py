@@ -10,11 +10,13 @@ from core.canonical import parse_canonical
 from core.errors import DigestMismatch, ExportError, Where
 from core.gates.curation import ADMITTED_FILE
 from core.rounds.folder import Round
+from core.settings import SETTINGS
 
 Message = dict[str, Any]
 Content = str | list[Message]
 """A text, or a list of messages."""
 
+_WHOLE: Final[int] = SETTINGS["json"]["max_safe_integer"]
 _PARALLEL: Final = "parallel_tool_calls"
 _FIGURES: Final = ("ref_logp_chosen", "ref_logp_rejected", "chosen_score", "rejected_score")
 TOOLS, TEMPLATE = "tools", "chat_template_kwargs"
@@ -80,7 +82,7 @@ def admitted_pairs(source: Round, ranks: Mapping[str, int]) -> Iterator[ExportPa
 
 def _pair(rank: int, numbers: Mapping[str, Any], texts: Mapping[str, Any]) -> ExportPair:
     sides = {name: _content(texts[name], texts[f"{name}_messages"]) for name in ("prompt", "chosen", "rejected")}
-    extra = {} if numbers["extra"] is None else json.loads(numbers["extra"])
+    extra = {} if numbers["extra"] is None else _parsed(numbers["extra"])
     rendered = {name: extra[name] for name in RENDERED if extra.get(name) is not None}
     figures = {name: numbers[name] for name in _FIGURES}
     # OpenAI's rows have it in their input, what is not messages or tools of which a round keeps under that name
@@ -93,4 +95,15 @@ def _pair(rank: int, numbers: Mapping[str, Any], texts: Mapping[str, Any]) -> Ex
 
 def _content(text: str, messages: str | None) -> Content:
     # the messages were checked when they came in, and stored as RFC 8785 bytes
-    return text if messages is None else json.loads(messages)
+    return text if messages is None else _parsed(messages)
+
+
+def _parsed(text: str) -> Any:
+    return json.loads(text, parse_int=_number)
+
+
+def _number(digits: str) -> int | float:
+    """RFC 8785 writes 1e20 as digits alone. No integer of a round is beyond 2^53-1, so such digits are a real number, and stay one:
+    a reader that takes them for an integer of 64 bits would refuse the file."""
+    value = int(digits)
+    return value if abs(value) <= _WHOLE else float(value)

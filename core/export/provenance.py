@@ -97,7 +97,9 @@ def signed_provenance(workspace: Workspace, source: Round, now: datetime) -> Pro
     predicate = bundle.decision_statement.predicate
     return Provenance(
         source, grids.grid(predicate["grid_digest"]), bundle.evidence[ADMITTED_SUBJECT], predicate["reason_table"], PROMOTE_AWAITING,
-        (predicate["engine_version"], predicate["code_digest"]), tuple(Approval.of(entry) for entry in status.decisions), bundle,
+        (predicate["engine_version"], predicate["code_digest"]),
+        # what was appended behind the closing decision counts for nobody's approval (it may be a rejection)
+        tuple(Approval.of(entry) for entry in status.decisions if entry.index <= status.closing.index), bundle,
     )
 
 

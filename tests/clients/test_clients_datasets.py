@@ -108,6 +108,14 @@ def test_numbers_inside_json_columns(tmp_path: Path) -> None:
     assert number(loaded(signed_export(*made, tmp_path / "l"), tmp_path / "two")) == pytest.approx(value, abs=1e-10)
 
 
+@pytest.mark.parametrize("parquet", [False, True], ids=["jsonl", "parquet"])
+def test_numbers_beyond_64_bits_do_not_stop_the_reader(tmp_path: Path, parquet: bool) -> None:
+    # as digits alone, which is how RFC 8785 writes 1e20, they would: "Value is too big!"
+    answer = [say("assistant", None, tool_calls=[call({"x": 1e20, "y": -1e19, "n": 9007199254740991})])]
+    made = approved_round(tmp_path, [pair(pair_id="n", chosen=answer, rejected=[say("assistant", "no")])], alone=True)
+    assert loaded(signed_export(*made, tmp_path / "d", parquet=parquet), tmp_path)[0]["chosen"] == answer
+
+
 @pytest.mark.parametrize("kind", [
     "text", "real", "integer", "flag", JSON, ListOf("text"), ListOf(JSON), ListOf(ListOf("text")), Record(("a", "b")),
     ListOf(Record(("content", "role"))),
