@@ -125,9 +125,9 @@ def workspace_at(place: Path) -> Workspace:
 
 
 def ingested(place: Path, source: Path, **options: Any) -> tuple[Round, IngestReport]:
-    """Ingest into a workspace beside the input, and open the round."""
+    """Ingest into a workspace beside the input, and open the round; also one whose pairs are all quarantined."""
     workspace = workspace_at(place)
-    report = ingest(source, workspace, now=NOW, **options)
+    report = ingest(source, workspace, now=NOW, **{"keep_unusable": True} | options)
     return workspace.round(report.digest), report
 
 

@@ -1,9 +1,10 @@
 """``countersign ingest``: files into an immutable round."""
 from __future__ import annotations
 
+import shlex
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -15,6 +16,9 @@ from core.rounds.readers.format import Option
 from core.rounds.readers.formats import FORMATS
 from core.rounds.readers.single import ForeignFile
 from core.rounds.workspace import Workspace
+from core.settings import SETTINGS
+
+_SHOWN: Final[int] = SETTINGS["display"]["digest_characters"]
 
 
 def register(app: typer.Typer) -> None:
@@ -64,15 +68,22 @@ def ingest_command(
     formats: Annotated[
         bool, typer.Option("--formats", callback=_list_formats, is_eager=True, help="List the formats with their options, and stop."),
     ] = False,
+    keep_unusable: Annotated[
+        bool, typer.Option("--keep-unusable", help="Store the round though none of its pair rows could be typed, so that they can be listed."),
+    ] = False,
     workspace: WorkspaceOption = DEFAULT_WORKSPACE,
     as_json: JsonOption = False,
 ) -> None:
-    """Read a proposer's files into an immutable round. Pair rows that cannot be typed are quarantined; anything else refuses."""
+    """Read a proposer's files into an immutable round. Pair rows that cannot be typed are quarantined; anything else refuses, and so do
+    pairs of which no row can be typed."""
     foreign = _foreign(format_name, proposers or [], options or [])
     place = Workspace.open(workspace, create=True)
     with output.progress(quiet=as_json) as progress:
-        report = ingest(source, place, round_id=round_id, created_at=created_at, now=datetime.now(UTC), progress=progress, foreign=foreign)
-    output.document(report.document()) if as_json else _print(report)
+        report = ingest(
+            source, place, round_id=round_id, created_at=created_at, now=datetime.now(UTC), progress=progress, foreign=foreign,
+            keep_unusable=keep_unusable,
+        )
+    output.document(report.document()) if as_json else _print(report, workspace)
 
 
 def _foreign(format_name: str | None, proposers: list[str], options: list[str]) -> ForeignFile | None:
@@ -92,12 +103,27 @@ def _foreign(format_name: str | None, proposers: list[str], options: list[str]) 
     return ForeignFile(format_name, tuple(proposers), declared)
 
 
-def _print(report: IngestReport) -> None:
+def _print(report: IngestReport, workspace: Path) -> None:
     output.line(f"Round {report.round_id} {'was there already' if report.already_present else 'ingested'}.", "strong")
     output.facts([("digest", report.digest), ("folder", str(report.path))])
     rows = [(part.replace("_", " "), count) for part, count in report.counts.items()]
     output.table(("part", "rows"), [*rows, ("quarantined pair rows", report.quarantined)], right=("rows",))
-    print_notes(report.notes)
+    if report.quarantined:
+        _print_quarantine(report, workspace)
+    print_notes([note for note in report.notes if note.code != "quarantined_rows"])
+
+
+def _print_quarantine(report: IngestReport, workspace: Path) -> None:
+    """Why rows are quarantined, where the first of each reason stands, and the command that lists them all."""
+    kept = report.counts["pairs"]
+    output.line(f"{kept + report.quarantined} pair rows read = {kept} kept + {report.quarantined} quarantined", "strong")
+    rows = [
+        (reason.code, reason.rows, reason.first.file or "", reason.first.line or "", reason.first.field or "", reason.expected)
+        for reason in report.reasons
+    ]
+    output.table(("reason", "quarantined", "first in", "line", "field", "expected"), rows, right=("quarantined", "line"))
+    place = "" if workspace == DEFAULT_WORKSPACE else f" --workspace {shlex.quote(str(workspace))}"
+    output.line(f"List them all: countersign round show {report.digest[:_SHOWN]} --limit {report.quarantined}{place}")
 
 
 def print_notes(notes: tuple[Note, ...] | list[Note]) -> None:

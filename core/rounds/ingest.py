@@ -23,6 +23,7 @@ from core.rounds.columns import TypedBatch
 from core.rounds.folder import HOLDOUT_FILE, PAIRS_FILE, ROUND_FILE, TABLE_SCHEMAS, TEXT_FILE, Round
 from core.rounds.manifest import QUARANTINE_FILE, FileEntry, RoundManifest, checked_created_at, checked_round_id, utc_text
 from core.rounds.notes import Note, round_notes
+from core.rounds.quarantine import Reason, Reasons, none_usable
 from core.rounds.readers import json_list
 from core.rounds.readers.bundle import read_bundle
 from core.rounds.readers.packed import Reading, watched
@@ -46,7 +47,7 @@ _STAGED: Final = "staged"
 @dataclass(frozen=True, slots=True)
 class IngestReport:
     """What an ingest did. ``counts``: rows of each supplied part as stored (items, for the holdout); ``quarantined``: pair rows
-    that could not be typed; ``already_present``: the same round was in the workspace before."""
+    that could not be typed, and why (``reasons``); ``already_present``: the same round was in the workspace before."""
 
     round_id: str
     digest: str
@@ -55,23 +56,26 @@ class IngestReport:
     quarantined: int
     notes: tuple[Note, ...]
     already_present: bool
+    reasons: tuple[Reason, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """The report as JSON members."""
         return {
             "round_id": self.round_id, "round_digest": self.digest, "path": str(self.path), "counts": self.counts,
-            "quarantined": self.quarantined, "notes": [note.document() for note in self.notes], "already_present": self.already_present,
+            "quarantined": self.quarantined, "quarantine_reasons": [reason.document() for reason in self.reasons],
+            "notes": [note.document() for note in self.notes], "already_present": self.already_present,
         }
 
 
 def ingest(
     source: Path, workspace: Workspace, *, round_id: str | None = None, created_at: str | None = None, now: datetime,
-    progress: Progress | None = None, foreign: ForeignFile | None = None,
+    progress: Progress | None = None, foreign: ForeignFile | None = None, keep_unusable: bool = False,
 ) -> IngestReport:
     """Ingest a one-file bundle (``.json``), a folder of tables, or, where ``foreign`` says what it is, one file of a foreign format.
 
     ``round_id`` and ``created_at`` stand before what the input says; a file without ``round_id`` takes its stem, and
-    ``now`` (with its time zone) is the time where none is stated. Raises RoundError; nothing is then in ``rounds/``.
+    ``now`` (with its time zone) is the time where none is stated. Pairs of which no row can be typed are refused (``no_usable_row``), unless
+    ``keep_unusable`` asks for a round that holds their quarantine. Raises RoundError; nothing is then in ``rounds/``.
     """
     _check_options(round_id, created_at)
     try:
@@ -87,7 +91,7 @@ def ingest(
             "cannot_read", expected="a bundle or a folder of tables that can be read", got=problem.strerror or "an unreadable file",
             remedy="check the path and its permissions", where=Where(str(problem.filename or source)),
         ) from problem
-    return _write_round(found, workspace, progress)
+    return _write_round(found, workspace, progress, keep_unusable=keep_unusable)
 
 
 def ingest_bundle_bytes(
@@ -150,10 +154,13 @@ def _label(name: str) -> str:
     return last[:SETTINGS["text"]["id_characters"]] or "bundle.json"
 
 
-def _write_round(source: RoundSource, workspace: Workspace, progress: Progress | None) -> IngestReport:
+def _write_round(source: RoundSource, workspace: Workspace, progress: Progress | None, *, keep_unusable: bool = False) -> IngestReport:
     with workspace.temporary("ingest-") as folder:
         work = _Work(source, folder, progress or (lambda part, done, total: None))
         rows = work.write_parts()
+        reasons = work.reasons.found()
+        if reasons and not rows[PAIRS_FILE] and not keep_unusable:
+            raise none_usable(reasons)
         parts: tuple[str, ...] = tuple(part for part in ALL_PARTS if part in source.parts)
         files = {name: FileEntry(file_digest(folder / name), count) for name, count in rows.items()}
         manifest = replace(source.manifest, parts=parts, files=files)
@@ -163,7 +170,7 @@ def _write_round(source: RoundSource, workspace: Workspace, progress: Progress |
     opened = Round.open(final, digest=manifest.digest)
     notes = (*source.notes, *_same_content(workspace, manifest), *round_notes(opened))
     counts = {part: rows[_counted_file(part)] for part in parts}
-    return IngestReport(manifest.round_id, manifest.digest, final, counts, rows[QUARANTINE_FILE], notes, not published)
+    return IngestReport(manifest.round_id, manifest.digest, final, counts, rows[QUARANTINE_FILE], notes, not published, reasons)
 
 
 def _counted_file(part: str) -> str:
@@ -186,6 +193,7 @@ class _Work:
     def __init__(self, source: RoundSource, folder: Path, progress: Progress) -> None:
         self._source, self._folder, self._progress = source, folder, progress
         self._reading = Reading()
+        self.reasons = Reasons()
 
     def write_parts(self) -> dict[str, int]:
         """All files of the round but round.json, with their rows."""
@@ -220,6 +228,7 @@ class _Work:
             for batch in self._batches("pairs"):
                 writer.write(batch)
                 quarantine.write("pairs", batch.file, batch.faults)
+                self.reasons.add(batch.file, batch.faults)
             rows = writer.rows
         dropped = drop_repeated_pairs(staged, self._folder)
         if dropped is None:
@@ -229,6 +238,7 @@ class _Work:
             repeats, rows = dropped
             for file, fault in repeats:
                 quarantine.write("pairs", file, (fault,))
+                self.reasons.add(file, (fault,))
             for name in (PAIRS_FILE, TEXT_FILE):
                 (staged / name).unlink()
         staged.rmdir()

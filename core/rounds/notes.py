@@ -17,6 +17,7 @@ from core.rounds.columns import LOGPS
 from core.rounds.folder import Round
 from core.rounds.near_ids import look_alikes
 from core.rounds.outcome_documents import differing_documents
+from core.rounds.quarantine import in_words, stored_reasons
 from core.schemas import PARTS
 from core.settings import SETTINGS
 
@@ -62,7 +63,7 @@ def _parts(source: Round) -> Iterator[Note]:
     if source.quarantined_count:
         count = source.quarantined_count
         rows = "1 pair row could not be typed and is" if count == 1 else f"{count} pair rows could not be typed and are"
-        yield warning("quarantined_rows", f"{rows} quarantined")
+        yield warning("quarantined_rows", f"{rows} quarantined: {in_words(stored_reasons(source))}")
     if source.manifest.verification == "dataset_label":
         yield Note("dataset_label", "the verifier flags come from the data set's own labels, not from a program")
 
