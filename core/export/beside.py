@@ -38,13 +38,15 @@ class DataFile:
 
 @dataclass(frozen=True)
 class Facts:
-    """One export: where it comes from, what was asked for, what was written. ``cut``: pairs whose later turns were left out."""
+    """One export: where it comes from, what was asked for, what was written. ``cut``: pairs whose later turns were left out;
+    ``memory``: bytes of the rows as Arrow arrays, which ``datasets`` measures a split in."""
 
     provenance: Provenance
     wanted: Wanted
     observed: Observed
     files: tuple[DataFile, ...]
     cut: int
+    memory: int
 
     @property
     def kinds(self) -> Mapping[str, Kind]:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from core.export.beside import UNKNOWN_LICENSE, Facts
 from core.export.columns import ListOf, Record, feature, holds_json
+from core.export.provenance import UNSIGNED
 from core.export.recipe import LOSS_NOTE
 from core.export.safe_text import code, yaml_lines
 from core.schemas import REASONS
@@ -16,7 +17,6 @@ from core.settings import SETTINGS
 from core.text import shortened, visible_line
 
 _SETTINGS: Final = SETTINGS["export"]
-UNSIGNED: Final = "Unsigned: no person approved these pairs."
 
 
 def card(facts: Facts) -> str:
@@ -51,24 +51,20 @@ def size_category(rows: int) -> str:
 
 
 def _info(facts: Facts) -> dict[str, Any]:
-    """Types and sizes of the file that ``load_dataset`` takes by itself; every size is that file's, in bytes."""
-    size = facts.main_file.size
+    """Types and sizes of the file that ``load_dataset`` takes by itself: ``download_size`` is the file's, the others are the rows' in memory."""
     return {
         "config_name": "default", "features": [feature(name, kind) for name, kind in facts.kinds.items()],
-        "splits": [{"name": "train", "num_bytes": size, "num_examples": facts.rows}], "download_size": size, "dataset_size": size,
+        "splits": [{"name": "train", "num_bytes": facts.memory, "num_examples": facts.rows}],
+        "download_size": facts.main_file.size, "dataset_size": facts.memory,
     }
 
 
 def _identity(facts: Facts) -> dict[str, Any]:
     """What this dataset is, by digests: for programs."""
     provenance = facts.provenance
-    decision = provenance.decision
     return {
-        "signed": provenance.signed, "statement": "approved" if provenance.signed else UNSIGNED,
-        "receipt_sha256": None if decision is None else decision["receipt_sha256"], "round_digest": provenance.source.digest,
-        "grid_digest": provenance.grid.digest, "admitted_pairs_sha256": provenance.admitted_sha256,
-        "approvals": [item.envelope_sha256 for item in provenance.approvals], "engine_version": provenance.engine[0],
-        "code_digest": provenance.engine[1], "format": facts.wanted.shape.name, "turns": facts.wanted.turns,
+        **provenance.standing, "grid_digest": provenance.grid.digest, "approvals": [item.envelope_sha256 for item in provenance.approvals],
+        "engine_version": provenance.engine[0], "code_digest": provenance.engine[1], "format": facts.wanted.shape.name, "turns": facts.wanted.turns,
     }
 
 

@@ -171,7 +171,8 @@ def array_of(values: list[Any], kind: Kind) -> pa.Array:
         for value in values:
             items += value or []
             offsets.append(len(items))
-        mask = pa.array([value is None for value in values])
+        absent = [value is None for value in values]
+        mask = pa.array(absent) if any(absent) else None
         return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), array_of(items, kind.item), mask=mask)
     texts = pa.array([None if value is None else json.dumps(value, ensure_ascii=False, allow_nan=False) for value in values], pa.string())
     return pa.ExtensionArray.from_storage(pa.json_(), texts)

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from core.export.beside import LINES_FILE, PARQUET_FILE, DataFile, Facts
-from core.export.card import UNSIGNED
 from core.export.columns import FLAG, INTEGER, REAL, Kind, ListOf, Record, holds_json
+from core.export.provenance import UNSIGNED
 from core.export.safe_text import one_line
 
 CONFORMS_TO: Final = "http://mlcommons.org/croissant/1.1"
@@ -37,7 +37,7 @@ def croissant(facts: Facts) -> dict[str, Any]:
         "creator": [{"@type": "sc:Person", "name": one_line(name)} for name in manifest.proposers],
         "identifier": f"urn:sha256:{provenance.source.digest}",
         "license": wanted.license,  # "unknown" where nobody stated one
-        "keywords": ["dpo", "preference", wanted.shape.trainer.lower()],
+        "keywords": ["dpo", "preference", wanted.shape.trainer.lower(), *([] if provenance.signed else ["unsigned"])],
     }
     if wanted.languages:
         document["inLanguage"] = list(wanted.languages)

@@ -37,7 +37,7 @@ from core.export.preregistration import manifests
 from core.export.provenance import Provenance
 from core.export.recipe import recipe, recipe_text
 from core.export.shape import IDS, REFERENCE_LOGPS, SCORES, Row, row_of
-from core.export.tables import RankedLines, line_of, write_lines, write_parquet
+from core.export.tables import RankedLines, line_of, memory_of, write_lines, write_parquet
 from core.export.turns import AS_REVIEWED, SPLITS, Unfit
 from core.files import sync_folder
 from core.settings import SETTINGS
@@ -80,9 +80,10 @@ def export_dataset(provenance: Provenance, wanted: Wanted, folder: Path, progres
     ranks = admitted_ranks(provenance.admitted)
     with _appearing(folder) as place:
         observed, cut = _write_rows(provenance, wanted, ranks, place, progress)
+        memory = _write_columns(provenance, wanted, observed, place)
         names = [LINES_FILE, *([PARQUET_FILE] if wanted.parquet else [])]
         files = tuple(DataFile(name, (place / name).stat().st_size, file_digest(place / name)) for name in names)
-        facts = Facts(provenance, wanted, observed, files, cut)
+        facts = Facts(provenance, wanted, observed, files, cut, memory)
         _write_beside(place, facts)
         written = _sums(place)
         provenance.source.verify_files()  # what was read is still what was verified
@@ -165,9 +166,15 @@ def _write_rows(
         write_lines(place / LINES_FILE, ranked, columns if observed.absent else None)
     finally:
         ranked.close()
-    if wanted.parquet:
-        write_parquet(place / PARQUET_FILE, place / LINES_FILE, observed.ordered(wanted.shape.columns))
     return observed, cut
+
+
+def _write_columns(provenance: Provenance, wanted: Wanted, observed: Observed, place: Path) -> int:
+    """The Parquet file, where one is wanted; returns how much memory the rows take."""
+    kinds = observed.ordered(wanted.shape.columns)
+    if wanted.parquet:
+        return write_parquet(place / PARQUET_FILE, place / LINES_FILE, kinds, provenance.standing)
+    return memory_of(place / LINES_FILE, kinds)
 
 
 def _extra_columns(pair: ExportPair, extras: tuple[str, ...]) -> Row:
@@ -200,7 +207,7 @@ def _write_beside(place: Path, facts: Facts) -> None:
         "training-recipe.md": recipe_text(document), **manifests(provenance),
     }
     if shape.beside is not None:
-        name = slug(provenance.source.manifest.round_id)
+        name = slug(provenance.source.manifest.round_id) + ("" if provenance.signed else "-unsigned")
         texts |= {file: _json(value) for file, value in shape.beside(name, LINES_FILE).items()}
     for name, text in texts.items():
         (place / name).write_bytes(text.encode())

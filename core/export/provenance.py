@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from core.canonical import sha256_hex
 from core.errors import NotApproved
@@ -30,6 +30,7 @@ from core.signing.statement import ADMITTED_SUBJECT
 from core.signing.status import State
 from core.signing.verify import verify_export
 
+UNSIGNED: Final = "Unsigned: no person approved these pairs."
 Progress = Callable[[int, int], None]
 
 
@@ -76,6 +77,16 @@ class Provenance:
     def decision(self) -> Mapping[str, Any] | None:
         """The predicate of the decision that closed the round."""
         return None if self.bundle is None else self.bundle.decision_statement.predicate
+
+    @property
+    def standing(self) -> dict[str, Any]:
+        """Whether anybody approved the pairs, and what they are, by digests: said in every file that a program reads."""
+        decision = self.decision
+        return {
+            "signed": self.signed, "statement": UNSIGNED if decision is None else "approved",
+            "receipt_sha256": None if decision is None else decision["receipt_sha256"], "round_digest": self.source.digest,
+            "admitted_pairs_sha256": self.admitted_sha256,
+        }
 
 
 def signed_provenance(workspace: Workspace, source: Round, now: datetime) -> Provenance:

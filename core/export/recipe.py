@@ -22,7 +22,7 @@ def recipe(provenance: Provenance, data_file: str, shape: str) -> dict[str, Any]
     grid = provenance.grid
     beta, alpha = grid.text("dpo_beta"), grid.text("rpo_nll_alpha")
     return {
-        "recipe_version": SETTINGS["export"]["recipe_version"],
+        "recipe_version": SETTINGS["export"]["recipe_version"], **provenance.standing,
         "grid": {"digest": grid.digest, "name": grid.name, "version": grid.version},
         "data": {"file": data_file, "format": shape},
         "objective": {"name": "DPO with an NLL term (RPO)", "formula": OBJECTIVE, "beta": beta, "alpha": alpha, "nll": "per-pair mean"},
@@ -32,15 +32,28 @@ def recipe(provenance: Provenance, data_file: str, shape: str) -> dict[str, Any]
 
 
 def _trainers(beta: float, alpha: float) -> dict[str, Mapping[str, Any]]:
+    """Where a trainer changed its spelling, both are here: the present one first, since each refuses or ignores the other's."""
     weights = [1.0, alpha]
     losses = ["sigmoid", "sft"]
+    openrlhf = "openrlhf.cli.train_dpo"
     return {
         "trl": {"class": "DPOConfig", "versions": "TRL 0.29 and later", "settings": {"beta": beta, "loss_type": losses, "loss_weights": weights}},
-        "trl-older": {"class": "DPOConfig", "versions": "before TRL 0.29", "settings": {"beta": beta, "loss_type": "sigmoid", "rpo_alpha": alpha}},
+        # before 0.10 rpo_alpha was the weight of the other term
+        "trl-older": {"class": "DPOConfig", "versions": "TRL 0.10 to 0.28", "settings": {"beta": beta, "loss_type": "sigmoid", "rpo_alpha": alpha}},
         "ms-swift": {"command": "swift rlhf", "settings": {"rlhf_type": "dpo", "beta": beta, "rpo_alpha": alpha}},
-        "openrlhf": {"command": "openrlhf.cli.train_dpo", "settings": {"beta": beta, "nll_loss_coef": alpha}},
+        "openrlhf": {
+            "command": openrlhf, "versions": "where options have groups (`--data.dataset`)",
+            "settings": {"model.beta": beta, "model.nll_loss_coef": alpha},
+        },
+        "openrlhf-older": {
+            "command": openrlhf, "versions": "where they have none (`--dataset`)", "settings": {"beta": beta, "nll_loss_coef": alpha},
+        },
         "llamafactory": {"settings": {"stage": "dpo", "pref_loss": "sigmoid", "pref_beta": beta, "pref_ftx": alpha}},
-        "axolotl": {"settings": {"rl": "dpo", "rl_beta": beta, "dpo_loss_type": losses, "dpo_loss_weights": weights}},
+        "axolotl": {
+            "versions": "with TRL 0.29 and later",
+            "settings": {"rl": "dpo", "rl_beta": beta, "dpo_loss_type": losses, "dpo_loss_weights": weights},
+        },
+        "axolotl-older": {"versions": "with TRL 0.10 to 0.28", "settings": {"rl": "dpo", "rl_beta": beta, "rpo_alpha": alpha}},
         "openai": {
             "settings": {"method": {"type": "dpo", "dpo": {"hyperparameters": {"beta": beta}}}},
             "without": "alpha: preference fine-tuning has no NLL term",
@@ -51,13 +64,14 @@ def _trainers(beta: float, alpha: float) -> dict[str, Mapping[str, Any]]:
 def recipe_text(document: Mapping[str, Any]) -> str:
     """``training-recipe.md``: the same in words."""
     objective, grid = document["objective"], document["grid"]
+    standing = [] if document["signed"] else [f"**{document['statement']}**", ""]
     lines = [
-        "# Training recipe", "",
+        "# Training recipe", "", *standing,
         f"beta {objective['beta']} and alpha {objective['alpha']}, pinned by the grid {code(grid['name'])} version {grid['version']}",
         f"(SHA-256 `{grid['digest']}`).", "",
         f"    {objective['formula']}", "",
-        "| trainer | spelling |", "|---|---|",
-        *(f"| {name} | {_spelling(entry)} |" for name, entry in document["trainers"].items()), "",
+        "| trainer | versions | spelling |", "|---|---|---|",
+        *(f"| {name} | {entry.get('versions', 'all known')} | {_spelling(entry)} |" for name, entry in document["trainers"].items()), "",
         *(line for note in document["notes"] for line in (note, "")),
     ]
     return "\n".join(lines)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+from array import array
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, Final
@@ -12,7 +13,6 @@ import pyarrow.parquet as pq
 from core.export.columns import Kind, array_of, arrow_type
 from core.settings import SETTINGS
 
-_BUCKET: Final[int] = SETTINGS["export"]["bucket_rows"]
 _STORAGE: Final = SETTINGS["storage"]
 _NOT_LINES: Final = {ord(mark): f"\\u{ord(mark):04x}" for mark in "\x85\u2028\u2029"}
 """Characters that JSON lets stand and that some readers split lines at."""
@@ -25,34 +25,32 @@ def line_of(row: Mapping[str, Any]) -> bytes:
 
 
 class RankedLines:
-    """Lines that arrive in any order and are read in that of their rank: spilled into buckets of neighbouring ranks, each of which
-    is sorted in memory."""
+    """Lines that arrive in any order and are read in that of their rank: all in one spill file, and in memory no more than where each
+    of them is (two integers a line, however long it is)."""
 
     def __init__(self, folder: Path, total: int) -> None:
-        self._folder, self._digits = folder, len(str(total))
-        self._files: dict[int, IO[bytes]] = {}
+        self._path = folder / "rows.spill"
+        self._file = self._path.open("x+b")
+        self._starts, self._sizes, self._end = array("q", [0]) * total, array("q", [0]) * total, 0
 
     def add(self, rank: int, line: bytes) -> None:
         """Keep one line under its rank."""
-        bucket = rank // _BUCKET
-        if bucket not in self._files:
-            self._files[bucket] = (self._folder / f"{bucket}.spill").open("w+b")
-        self._files[bucket].write(f"{rank:0{self._digits}d} ".encode() + line)
+        self._file.write(line)
+        self._starts[rank], self._sizes[rank] = self._end, len(line)
+        self._end += len(line)
 
     def lines(self) -> Iterator[bytes]:
         """All lines by rank; the spill is gone afterwards."""
-        for bucket in sorted(self._files):
-            file = self._files[bucket]
-            file.seek(0)
-            yield from (line.split(b" ", 1)[1] for line in sorted(file))
-            file.close()
-            Path(file.name).unlink()
-        self._files.clear()
+        self._file.flush()
+        for start, size in zip(self._starts, self._sizes, strict=True):
+            self._file.seek(start)
+            yield self._file.read(size)
+        self.close()
+        self._path.unlink()
 
     def close(self) -> None:
-        """Drop what is left, when the writing was broken off."""
-        for file in self._files.values():
-            file.close()
+        """Let go of the file, also when the writing was broken off."""
+        self._file.close()
 
 
 def write_lines(path: Path, ranked: RankedLines, columns: Mapping[str, Any] | None) -> None:
@@ -67,14 +65,30 @@ def write_lines(path: Path, ranked: RankedLines, columns: Mapping[str, Any] | No
                 handle.write(line_of({name: row.get(name, standing) for name, standing in columns.items()}))
 
 
-def write_parquet(path: Path, lines: Path, kinds: Mapping[str, Kind]) -> None:
-    """The rows of a JSON Lines file as Parquet, objects of a JSON kind as JSON text."""
-    schema = pa.schema([pa.field(name, arrow_type(kind)) for name, kind in kinds.items()])
+def write_parquet(path: Path, lines: Path, kinds: Mapping[str, Kind], about: Mapping[str, Any] | None = None) -> int:
+    """The rows of a JSON Lines file as Parquet, objects of a JSON kind as JSON text. ``about``: a JSON object that the file carries under
+    the key ``countersign``. Returns what ``memory_of`` does."""
+    note = None if about is None else {"countersign": json.dumps(about)}
+    schema = pa.schema([pa.field(name, arrow_type(kind)) for name, kind in kinds.items()], note)
     options = {"compression": _STORAGE["parquet_compression"], "compression_level": _STORAGE["parquet_compression_level"]}
-    with pq.ParquetWriter(path, schema, **options) as writer, lines.open("rb") as handle:
+    size = 0
+    with pq.ParquetWriter(path, schema, **options) as writer:
+        for table in _tables(lines, kinds, schema):
+            writer.write_table(table, row_group_size=table.num_rows)
+            size += table.nbytes
+    return size
+
+
+def memory_of(lines: Path, kinds: Mapping[str, Kind]) -> int:
+    """Bytes that the rows take as Arrow arrays: what ``datasets`` calls ``num_bytes``. Not the size of any file."""
+    return sum(table.nbytes for table in _tables(lines, kinds, pa.schema([pa.field(name, arrow_type(kind)) for name, kind in kinds.items()])))
+
+
+def _tables(lines: Path, kinds: Mapping[str, Kind], schema: pa.Schema) -> Iterator[pa.Table]:
+    with lines.open("rb") as handle:
         for rows in _batches(handle):
             arrays = [array_of([row.get(name) for row in rows], kind) for name, kind in kinds.items()]
-            writer.write_table(pa.Table.from_arrays(arrays, schema=schema), row_group_size=len(rows))
+            yield pa.Table.from_arrays(arrays, schema=schema)
 
 
 def _batches(handle: IO[bytes]) -> Iterator[list[dict[str, Any]]]:

@@ -48,7 +48,8 @@ SHAPES: Final = (
     Shape("trl-plain", "TRL", "plain text with an explicit prompt", _plain, _ROLES, EXTRAS, instead="trl",
           notes=("TRL puts the end-of-sequence token behind each answer that does not end with it.",)),
     Shape("openrlhf", "OpenRLHF", "both sides as whole conversations, the reader's default", _whole_sides, _ROLES[1:], instead="openrlhf-prompt",
-          notes=("Read with `--data.apply_chat_template` and without `--data.prompt_key`: the last message of a side is its answer.",)),
+          notes=("Read with `--data.apply_chat_template` and without `--data.prompt_key`: the last message of a side is its answer. "
+                 "Older versions have these options without their group (`--apply_chat_template`).",)),
     Shape("openrlhf-prompt", "OpenRLHF", "prompt and answers apart", _with_prompt, _ROLES, instead="trl",
-          notes=("Read with `--data.apply_chat_template --data.prompt_key prompt`.",)),
+          notes=("Read with `--data.apply_chat_template --data.prompt_key prompt`; older versions have these options without their group.",)),
 )

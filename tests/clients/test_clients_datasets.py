@@ -116,6 +116,23 @@ def test_numbers_beyond_64_bits_do_not_stop_the_reader(tmp_path: Path, parquet: 
     assert loaded(signed_export(*made, tmp_path / "d", parquet=parquet), tmp_path)[0]["chosen"] == answer
 
 
+@pytest.mark.parametrize("parquet", [False, True], ids=["jsonl", "parquet"])
+@pytest.mark.parametrize("shape", ["trl", "ms-swift-messages"])
+def test_sizes_of_the_card_are_those_that_datasets_measures(
+    plain: tuple[Desk, Round], everything: tuple[Desk, Round], tmp_path: Path, shape: str, parquet: bool,
+) -> None:
+    for place, made in ((tmp_path / "plain", plain), (tmp_path / "all", everything)):
+        done = signed_export(*made, place.with_suffix(".d"), shape, parquet=parquet)
+        front = yaml.safe_load((done.folder / "README.md").read_text("utf-8").split("---\n", 2)[1])["dataset_info"]
+        measured = datasets.load_dataset(str(done.folder), split="train", cache_dir=str(place)).info
+        assert measured.splits is not None and front["download_size"] == done.facts.main_file.size
+        (split,) = front["splits"]
+        if parquet or made is plain:
+            assert split["num_bytes"] == front["dataset_size"] == measured.splits["train"].num_bytes
+        else:  # datasets writes the JSON text of such columns itself, without our spaces
+            assert split["num_bytes"] == pytest.approx(measured.splits["train"].num_bytes, rel=0.1)
+
+
 @pytest.mark.parametrize("kind", [
     "text", "real", "integer", "flag", JSON, ListOf("text"), ListOf(JSON), ListOf(ListOf("text")), Record(("a", "b")),
     ListOf(Record(("content", "role"))),

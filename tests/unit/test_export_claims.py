@@ -4,13 +4,16 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from support_desk import desk
-from support_export import CHAT, approved_round, call, round_with, rows_of, say, signed_export, tree
+from support_export import CHAT, approved_round, call, round_with, rows_of, say, signed_export, tree, unsigned_export
 from support_forgery import append_by_hand
 from support_rounds import pair
 from support_signing import seal_document
 
+from core.canonical import sha256_hex
+from core.export.provenance import UNSIGNED
 from core.signing.statement import build_statement
 
 # who approved
@@ -48,3 +51,32 @@ def test_a_real_number_that_is_whole_is_written_as_one(tmp_path: Path, value: fl
     arguments = rows_of(done)[0]["chosen"][0]["tool_calls"][0]["function"]["arguments"]
     assert type(arguments["x"]) is float and type(arguments["n"]) is int and '"n":9007199254740991' in text
     assert json.dumps(value) in text
+
+
+# unsigned, wherever a program looks
+
+
+def test_unsigned_is_said_in_every_file_that_a_program_reads(tmp_path: Path) -> None:
+    made = approved_round(tmp_path, [], alone=False)
+    done = unsigned_export(*made, tmp_path / "u", "llamafactory-alpaca", parquet=True)
+    recipe = json.loads((done.folder / "training-recipe.json").read_text("utf-8"))
+    assert (recipe["signed"], recipe["statement"], recipe["receipt_sha256"]) == (False, UNSIGNED, None)
+    assert UNSIGNED in (done.folder / "training-recipe.md").read_text("utf-8")
+    document = json.loads((done.folder / "croissant.json").read_text("utf-8"))
+    assert "unsigned" in document["keywords"] and UNSIGNED in document["description"]
+    assert list(json.loads((done.folder / "dataset_info.json").read_text("utf-8"))) == ["r1-unsigned"]
+    # the Parquet file may go its own way
+    told = json.loads(pq.read_schema(done.folder / "train.parquet").metadata[b"countersign"])
+    assert (told["signed"], told["statement"], told["round_digest"]) == (False, UNSIGNED, made[1].digest)
+
+
+def test_a_signed_export_names_its_receipt_in_the_same_places(tmp_path: Path) -> None:
+    made = approved_round(tmp_path, [])
+    done = signed_export(*made, tmp_path / "s", "llamafactory-alpaca", parquet=True)
+    digest = sha256_hex((done.folder / "evidence" / "receipt.json").read_bytes())
+    recipe = json.loads((done.folder / "training-recipe.json").read_text("utf-8"))
+    told = json.loads(pq.read_schema(done.folder / "train.parquet").metadata[b"countersign"])
+    for said in (recipe, told):
+        assert (said["signed"], said["statement"], said["receipt_sha256"]) == (True, "approved", digest)
+    assert list(json.loads((done.folder / "dataset_info.json").read_text("utf-8"))) == ["r1"]
+    assert "unsigned" not in (done.folder / "training-recipe.md").read_text("utf-8").lower()

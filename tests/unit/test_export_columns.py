@@ -97,9 +97,7 @@ def ranked(folder: Path, rows: dict[int, dict[str, Any]]) -> RankedLines:
     return made
 
 
-@pytest.mark.parametrize("bucket", [1, 3, 7, 100])
-def test_rows_come_in_the_order_of_their_rank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bucket: int) -> None:
-    monkeypatch.setattr(tables, "_BUCKET", bucket)
+def test_rows_come_in_the_order_of_their_rank(tmp_path: Path) -> None:
     order = [(place * 7) % 23 for place in range(23)]  # every rank once, in an order that jumps
     assert sorted(order) == list(range(23)) != order
     lines = ranked(tmp_path, {rank: {"rank": rank} for rank in order})

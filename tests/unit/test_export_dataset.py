@@ -36,10 +36,10 @@ from core.canonical import parse_json, sha256_hex
 from core.errors import CountersignError, DigestMismatch, EngineRefusal, ExportError, NotApproved
 from core.export import dataset as dataset_module
 from core.export.archive import dataset_zip
-from core.export.card import UNSIGNED, size_category
+from core.export.card import size_category
 from core.export.dataset import export_dataset
 from core.export.pairs import admitted_ranks
-from core.export.provenance import signed_provenance
+from core.export.provenance import UNSIGNED, signed_provenance
 from core.export.safe_text import code, scalar, yaml_lines
 from core.export.shapes import SHAPES
 from core.grid import default_grid
@@ -404,8 +404,10 @@ def test_the_front_matter(made: tuple[Desk, Round], tmp_path: Path) -> None:
     assert front["task_categories"] == ["text-generation"] and front["size_categories"] == ["n<1K"] and "dpo" in front["tags"]
     assert front["configs"] == [{"config_name": "default", "data_files": [{"split": "train", "path": "train.parquet"}]}]
     info = front["dataset_info"]
-    assert info["splits"] == [{"name": "train", "num_bytes": size, "num_examples": 9}]
-    assert (info["download_size"], info["dataset_size"]) == (size, size)
+    # num_bytes: rows in memory, as datasets measures them (tests/clients compares)
+    memory = done.facts.memory
+    assert info["splits"] == [{"name": "train", "num_bytes": memory, "num_examples": 9}]
+    assert (info["download_size"], info["dataset_size"]) == (size, memory)
     assert [item["name"] for item in info["features"]] == ["prompt", "chosen", "rejected", "tools"]
     assert front["countersign"] == {
         "signed": True, "statement": "approved", "receipt_sha256": sha256_hex((done.folder / "evidence" / "receipt.json").read_bytes()),
@@ -480,9 +482,15 @@ def test_the_recipe_spells_beta_and_alpha_for_each_trainer(made: tuple[Desk, Rou
     # formats.md: DPO / RPO settings
     assert settings["trl"] == {"beta": 0.1, "loss_type": ["sigmoid", "sft"], "loss_weights": [1.0, 1.0]}
     assert settings["ms-swift"] == {"rlhf_type": "dpo", "beta": 0.1, "rpo_alpha": 1.0}
-    assert settings["openrlhf"] == {"beta": 0.1, "nll_loss_coef": 1.0}
+    # OpenRLHF's options moved into groups, train_dpo's beta and nll_loss_coef into "model" (its pull request 1275 on the README)
+    assert settings["openrlhf"] == {"model.beta": 0.1, "model.nll_loss_coef": 1.0}
+    assert settings["openrlhf-older"] == {"beta": 0.1, "nll_loss_coef": 1.0}
     assert settings["llamafactory"] == {"stage": "dpo", "pref_loss": "sigmoid", "pref_beta": 0.1, "pref_ftx": 1.0}
-    assert settings["axolotl"]["rl_beta"] == 0.1 and settings["axolotl"]["dpo_loss_weights"] == [1.0, 1.0]
+    # axolotl's pull requests 3560 and 3566: rpo_alpha went with TRL 0.29, dpo_loss_type and dpo_loss_weights are lists
+    assert settings["axolotl"] == {"rl": "dpo", "rl_beta": 0.1, "dpo_loss_type": ["sigmoid", "sft"], "dpo_loss_weights": [1.0, 1.0]}
+    assert settings["axolotl-older"] == {"rl": "dpo", "rl_beta": 0.1, "rpo_alpha": 1.0}
+    # TRL's pull request 1904 (0.10): before it rpo_alpha was the weight of the DPO term
+    assert (settings["trl-older"]["rpo_alpha"], recipe["trainers"]["trl-older"]["versions"]) == (1.0, "TRL 0.10 to 0.28")
     text = (done.folder / "training-recipe.md").read_text("utf-8")
     card = (done.folder / "README.md").read_text("utf-8")
     for page in (text, card, *recipe["notes"][:1]):
