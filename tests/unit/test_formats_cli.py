@@ -35,6 +35,9 @@ FILES: list[tuple[str, str, Any]] = [
                                                "score_rejected": 1.0}]),
     ("argilla", "r.jsonl", [ROW | {"chosen_rating": 5, "rejected_rating": 1}]),
     ("distilabel", "f.parquet", [{"instruction": "Well?", "generations": ["Yes.", "No."], "ratings": [5, 1]}]),
+    ("ultrafeedback-raw", "w.jsonl", [{"instruction": "Well?", "completions": [
+        {"response": "Yes.", "overall_score": 8.0}, {"response": "No.", "overall_score": 2.5},
+    ]}]),
     ("argilla-records", "e.json", [{
         "id": "r-1", "fields": {"q": "Well?", "a": "Yes.", "b": "No."}, "responses": {"best": [{"value": ["a", "b"], "user_id": "u"}]},
     }]),
@@ -51,7 +54,8 @@ FILES: list[tuple[str, str, Any]] = [
     ("openai", "d.jsonl", [{"input": {"messages": TALK[:1]}, "preferred_output": TALK[1:], "non_preferred_output": OTHER[1:]}]),
 ]
 NEEDED = {
-    "distilabel": {"pair": "best_worst"}, "argilla-records": {"pair": "best_worst", "prompt": "q", "ranking": "best", "status": "submitted"},
+    "distilabel": {"pair": "best_worst"}, "ultrafeedback-raw": {"pair": "best_worst", "score": "overall_score"},
+    "argilla-records": {"pair": "best_worst", "prompt": "q", "ranking": "best", "status": "submitted"},
 }
 """What some formats have to have declared besides."""
 

@@ -25,6 +25,7 @@ EXAMPLES: list[tuple[str, list[dict[str, Any]]]] = [
     ("ultrafeedback", [{"prompt": "p", "chosen": TALK, "rejected": TALK, "score_chosen": 2.0, "score_rejected": 1.0}]),
     ("argilla", [ROW | {"chosen_rating": 2, "rejected_rating": 1}]),
     ("distilabel", [{"instruction": "i", "generations": ["a", "b"], "ratings": [1, None]}]),
+    ("ultrafeedback-raw", [{"instruction": "i", "completions": [{"model": "m", "response": "a", "overall_score": 7.5}]}]),
     ("argilla-records", [{"fields": {"q": "i", "a": "a"}, "responses": {"best": [{"value": ["a"], "user_id": "u"}]}}]),
     ("argilla-records", [{"q": "i", "best.responses": None, "best.responses.users": None, "best.responses.status": None}]),
     ("argilla-records", [{"q": "i", "best": [], "best-suggestion": None, "best-suggestion-metadata": {"type": None}}]),

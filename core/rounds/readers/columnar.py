@@ -121,6 +121,21 @@ def narrow_lists(path: Path, file: str) -> list[str]:
         return [field.name for field in table.schema if is_list(field.type) and field.type.value_type in NARROW_FLOATS]
 
 
+def narrow_members(path: Path, file: str) -> set[str]:
+    """The names of struct members, at any depth, that are FLOAT or HALF; none where the file is no table of columns with types."""
+    if name_parts(path.name).suffix not in SUFFIXES:
+        return set()
+    with opened_table(path, file) as table:
+        return {name for field in table.schema for name in _narrow(field)}
+
+
+def _narrow(field: pa.Field) -> Iterator[str]:
+    if field.type in NARROW_FLOATS:
+        yield field.name
+    for number in range(field.type.num_fields if pa.types.is_nested(field.type) else 0):
+        yield from _narrow(field.type.field(number))
+
+
 def _broken(code: str, name: str, file: str) -> RoundError:
     return RoundError(
         code, expected=f"a complete {name} file", got=f"a file that cannot be read as {name}", remedy="check that the file is whole",

@@ -27,6 +27,7 @@ from core.rounds.readers import (
     openai_preference,
     rated,
     trl,
+    ultrafeedback,
 )
 from core.rounds.readers.containers import first_values, refuse_unreadable
 from core.rounds.readers.format import Format, Option
@@ -41,9 +42,9 @@ _ANY_NAME: Final = ".NAME"
 """The end of an option that stands for a family: ``column.NAME`` is ``column.pair_id``, ``column.task_id``, ..."""
 
 _ALL: Final[tuple[Format, ...]] = (
-    *trl.FORMATS, *rated.FORMATS, *distilabel.FORMATS, *argilla_records.FORMATS, *llamafactory.FORMATS, *msswift.FORMATS, *axolotl.FORMATS,
-    *openai_preference.FORMATS, *mapped_csv.FORMATS, lm_eval.FORMAT, inspect_log.FORMAT, lighteval.FORMAT, ifeval.FORMAT, *mapped_rows.FORMATS,
-    judgebench.FORMAT, argilla_ratings.FORMAT,
+    *trl.FORMATS, *rated.FORMATS, *distilabel.FORMATS, *ultrafeedback.FORMATS, *argilla_records.FORMATS, *llamafactory.FORMATS,
+    *msswift.FORMATS, *axolotl.FORMATS, *openai_preference.FORMATS, *mapped_csv.FORMATS, lm_eval.FORMAT, inspect_log.FORMAT,
+    lighteval.FORMAT, ifeval.FORMAT, *mapped_rows.FORMATS, judgebench.FORMAT, argilla_ratings.FORMAT,
 )
 
 

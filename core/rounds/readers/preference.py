@@ -53,12 +53,13 @@ OPTIONS: Final[Mapping[str, Option]] = {
 
 def preference_format(
     name: str, title: str, shape: Shape, recognise: Recognise, options: Mapping[str, Option] | None = None, *, doubles: Sequence[str] = (),
-    own_system_wins: bool = False,
+    own_system_wins: bool = False, warned: Sequence[str] = (),
 ) -> Format:
     """A format of preference pairs with the shared options and its own. ``doubles``: keys that its shape takes for number columns of ours.
-    ``own_system_wins``: the trainer documents that a system turn stands before a system column."""
+    ``own_system_wins``: the trainer documents that a system turn stands before a system column. ``warned``: codes that its shape counts
+    and that are warnings."""
     def rows(declared: Declared) -> Iterator[RawRow]:
-        return _rows(declared, _Common(declared, name, own_system_wins), shape, doubles)
+        return _rows(declared, _Common(declared, name, own_system_wins, warned), shape, doubles)
 
     return Format(name, "pairs", title, rows, recognise, {**(options or {}), **OPTIONS})
 
@@ -114,8 +115,9 @@ def _refuse(file: str, field: str, code: str, expected: str, got: str, remedy: s
 class _Common:
     """What a row gets besides its shape, by the options of one file."""
 
-    def __init__(self, declared: Declared, format_name: str, own_system_wins: bool) -> None:
+    def __init__(self, declared: Declared, format_name: str, own_system_wins: bool, warned: Sequence[str]) -> None:
         self._file, self._options, self._own_system_wins = declared.file, declared.options, own_system_wins
+        self._warned = frozenset(warned)
         self._unread = visible.unread_names(declared.options, Where(declared.file))
         self._before = {declared.options[name] for name in (visible.SYSTEM, visible.HISTORY) if name in declared.options}
         self._unseen = set(self._before)
@@ -202,7 +204,9 @@ class _Common:
         found = [] if self._ids is None else self._ids.notes(self._file)
         if not self._first:
             found += [warning("column_never_seen", f"{self._file}: no row has the declared column {name!r}") for name in sorted(self._unseen)]
-        return [*found, *(Note(code, f"{self._file}: {count} {text}") for (code, text), count in self.counts.items())]
+        return [*found, *(
+            (warning if code in self._warned else Note)(code, f"{self._file}: {count} {text}") for (code, text), count in self.counts.items()
+        )]
 
 
 # what several shapes need
