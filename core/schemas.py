@@ -66,9 +66,20 @@ shortened; ``field`` is "" when the whole row is broken."""
 RATINGS: Final = _schema({"case_id": _TEXT, "rater_id": _TEXT, "label": _TEXT}, {"extra": _TEXT})
 """What several raters say about the cases that the judges are calibrated on, a person's label a row. They feed no gate."""
 
+ROLLOUTS: Final = _schema(
+    {"ordinal": _INT},
+    {
+        "task_id": _TEXT, "rollout": _INT, "prompt": _TEXT, "prompt_messages": _TEXT, "response": _TEXT, "response_messages": _TEXT,
+        "reward": _DOUBLE, "fault": _TEXT, "policy": _TEXT, "policy_logp": _DOUBLE, "ref_logp": _DOUBLE, "token_count": _INT,
+        "finish_reason": _TEXT, "grader": _TEXT, "source": _TEXT, "file": _TEXT, "line": _INT, "extra": _TEXT,
+    },
+)
+"""Graded replies that pairs were made of, in the order in which they came. ``reward`` is the double whose shortest decimal was written, null
+where there is none; ``fault`` says why a rollout cannot be used, null where it can. They feed no gate."""
+
 PARTS: Final = ("judge_records", "pairs", "holdout", "outcomes", "sanity")
 """Parts without which there is no receipt. ``pairs`` becomes two files (pairs, text); ``holdout`` is JSON; the rest are Parquet."""
-OPTIONAL_PARTS: Final = ("ratings", "behaviours")
+OPTIONAL_PARTS: Final = ("ratings", "behaviours", "rollouts")
 """Parts that may be supplied besides; a round that has one has a later ``schema_version``, so that every other keeps its digest."""
 ALL_PARTS: Final = (*PARTS, *OPTIONAL_PARTS)
 

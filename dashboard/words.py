@@ -50,7 +50,7 @@ CELL_MEANINGS: Final[Mapping[str, str]] = {
 }
 PART_TITLES: Final[Mapping[str, str]] = {
     "judge_records": "judge records", "pairs": "pairs", "holdout": "holdout", "outcomes": "outcomes", "sanity": "canaries", "ratings": "ratings",
-    "behaviours": "behaviours",
+    "behaviours": "behaviours", "rollouts": "rollouts",
 }
 
 

@@ -24,8 +24,8 @@ from core.pairs.pairing_rows import pair_rows
 from core.rounds.notes import Note
 from core.rounds.readers import READERS
 from core.rounds.readers.format import Declared
-from core.rounds.readers.rollouts import REASONS as FAULTS
 from core.rounds.readers.rollouts import Rollout, read_rollouts
+from core.rounds.rollout_faults import REASONS as FAULTS
 from core.rounds.source import holdout_items
 from core.statistics.ratio import Ratio, decimal_text, fraction_text
 

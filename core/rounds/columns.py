@@ -99,9 +99,15 @@ BEHAVIOUR_COLUMNS: Final[tuple[Column, ...]] = (
     *_required(Kind.ID, "behaviour", "version", "test_version", "item_id"), Column("run", Kind.INTEGER, default=0), *_verdicts("passed"),
     *_optional(Kind.ID, "judge_id"), *_optional(Kind.FLAG, "contaminated", "gave_reward"),
 )
+ROLLOUT_COLUMNS: Final[tuple[Column, ...]] = (
+    *_optional(Kind.ID, "task_id"), *_optional(Kind.INTEGER, "rollout"), *_optional(Kind.TEXT, "prompt", "response"),
+    *_optional(Kind.DOUBLE, "reward"), *_optional(Kind.TEXT, "policy"), *_optional(Kind.DOUBLE, "policy_logp", "ref_logp"),
+    *_optional(Kind.INTEGER, "token_count"), *_optional(Kind.TEXT, "finish_reason", "grader", "source"),
+)
+"""What a row of rollouts is made of. They are typed by their own reader, which knows other spellings and says why a reward is none."""
 PART_COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
     "judge_records": JUDGE_COLUMNS, "pairs": PAIR_COLUMNS, "outcomes": OUTCOME_COLUMNS, "sanity": SANITY_COLUMNS, "ratings": RATING_COLUMNS,
-    "behaviours": BEHAVIOUR_COLUMNS,
+    "behaviours": BEHAVIOUR_COLUMNS, "rollouts": ROLLOUT_COLUMNS,
 }
 
 _MAY_LACK: Final = ("chosen_token_count", "rejected_token_count", "chosen_verified_pass", "rejected_tombstone_fail")

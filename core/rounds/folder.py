@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from core.canonical import file_digest, parse_canonical, parse_json, sha256_hex
 from core.errors import DigestMismatch, RoundError, Where
 from core.rounds.manifest import QUARANTINE_FILE, RoundManifest, is_digest
-from core.schemas import BEHAVIOURS, JUDGE_RECORDS, OUTCOMES, PAIRS, QUARANTINE, RATINGS, SANITY, TEXT
+from core.schemas import BEHAVIOURS, JUDGE_RECORDS, OUTCOMES, PAIRS, QUARANTINE, RATINGS, ROLLOUTS, SANITY, TEXT
 from core.settings import SETTINGS
 
 ROUND_FILE: Final = "round.json"
@@ -25,7 +25,7 @@ PAIRS_FILE: Final = "pairs.parquet"
 TEXT_FILE: Final = "text.parquet"
 TABLE_SCHEMAS: Final[dict[str, pa.Schema]] = {
     "judge_records": JUDGE_RECORDS, "outcomes": OUTCOMES, "sanity": SANITY, "ratings": RATINGS, "behaviours": BEHAVIOURS,
-    "quarantine": QUARANTINE,
+    "rollouts": ROLLOUTS, "quarantine": QUARANTINE,
 }
 """Parts that are one table each; the pairs are two (PAIRS and TEXT)."""
 
@@ -79,6 +79,14 @@ class Round:
             table = PAIRS.empty_table()
             return table if columns is None else table.select(list(columns))
         return self._read(PAIRS_FILE, PAIRS, columns)
+
+    def batches(self, part: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Some columns of a part that is one table, streamed in its order as batches of bounded size; nothing where it was not supplied."""
+        name = f"{part}.parquet"
+        if name in self.manifest.files:
+            with self._parquet(name, TABLE_SCHEMAS[part]) as file:
+                size = bounded_rows(file.metadata, SETTINGS["storage"]["batch_rows"])
+            yield from self._batches(name, TABLE_SCHEMAS[part], size, columns)
 
     def pair_batches(self, rows: int | None = None) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
         """The pairs streamed as aligned (PAIRS, TEXT) batches of at most ``rows`` rows, in the order of ``ordinal``. Batches
@@ -167,10 +175,10 @@ class Round:
             raise _unreadable(name, None)
         return file
 
-    def _batches(self, name: str, schema: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
+    def _batches(self, name: str, schema: pa.Schema, rows: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         with self._parquet(name, schema) as file:
             try:
-                yield from file.iter_batches(batch_size=rows)
+                yield from file.iter_batches(batch_size=rows, columns=None if columns is None else list(columns))
             except (pa.ArrowException, OSError) as problem:
                 raise _unreadable(name, problem) from problem
 

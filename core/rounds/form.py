@@ -14,6 +14,8 @@ from core.canonical import parse_canonical
 from core.errors import RoundError, Where
 from core.rounds.folder import HOLDOUT_FILE, PAIRS_FILE, TEXT_FILE, Round
 from core.rounds.repeats import BEHAVIOUR_KEY
+from core.rounds.rollout_faults import PART as ROLLOUTS
+from core.rounds.rollout_faults import REASONS
 from core.rounds.source import holdout_items
 from core.rounds.typing_rows import RawRow
 
@@ -36,6 +38,8 @@ def check_form(source: Round) -> None:
         _check_pairs(source)
     if source.has("holdout"):
         _check_holdout(source)
+    if source.has(ROLLOUTS):
+        _check_rollouts(source)
 
 
 def _refuse(file: str, expected: str, got: str) -> NoReturn:
@@ -62,6 +66,21 @@ def _check_pairs(source: Round) -> None:
         _refuse(TEXT_FILE, f"{len(ordinals)} rows, as many as the pairs", str(source.manifest.files[TEXT_FILE].rows))
     if not np.array_equal(ordinals.to_numpy(), np.arange(len(ordinals))):
         _refuse(PAIRS_FILE, "ordinals that count from 0", "others")
+
+
+def _check_rollouts(source: Round) -> None:
+    """A rollout without a fault has a reward and a reply: pairing relies on both."""
+    name, rows = f"{ROLLOUTS}.parquet", 0
+    for batch in source.batches(ROLLOUTS, ("ordinal", "fault", "reward", "response")):
+        if not np.array_equal(batch["ordinal"].to_numpy(), np.arange(rows, rows + batch.num_rows)):
+            _refuse(name, "ordinals that count from 0", "others")
+        rows += batch.num_rows
+        if not pc.all(pc.is_in(batch["fault"].drop_null(), pa.array(REASONS)), min_count=0).as_py():
+            _refuse(name, f"the faults {', '.join(REASONS)}", "another one")
+        lacks = pc.and_(pc.is_null(batch["fault"]), pc.or_(pc.is_null(batch["reward"]), pc.is_null(batch["response"])))
+        if pc.any(lacks, min_count=0).as_py():
+            _refuse(name, "a reward and a reply, or a fault", "neither")
+    _check_rows(source, name, rows)
 
 
 def _check_holdout(source: Round) -> None:

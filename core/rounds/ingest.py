@@ -20,6 +20,7 @@ import pyarrow as pa
 from core.canonical import canonical_bytes, file_digest
 from core.errors import RoundError, Where
 from core.rounds.columns import TypedBatch
+from core.rounds.declared_pairing import check_stated
 from core.rounds.folder import HOLDOUT_FILE, PAIRS_FILE, ROUND_FILE, TABLE_SCHEMAS, TEXT_FILE, Round
 from core.rounds.manifest import QUARANTINE_FILE, FileEntry, RoundManifest, checked_created_at, checked_round_id, utc_text
 from core.rounds.notes import Note, round_notes
@@ -32,7 +33,7 @@ from core.rounds.readers.tables import read_folder
 from core.rounds.repeats import drop_repeated_pairs, merged_behaviours, merged_ratings, merged_records
 from core.rounds.source import RoundSource, holdout_bytes
 from core.rounds.workspace import Workspace
-from core.rounds.writers import PairsWriter, QuarantineWriter, write_table
+from core.rounds.writers import PairsWriter, QuarantineWriter, RolloutsWriter, write_table
 from core.schemas import ALL_PARTS
 from core.settings import SETTINGS
 
@@ -155,6 +156,7 @@ def _label(name: str) -> str:
 
 
 def _write_round(source: RoundSource, workspace: Workspace, progress: Progress | None, *, keep_unusable: bool = False) -> IngestReport:
+    check_stated(source.manifest.pairing, source.parts, ROUND_FILE)
     with workspace.temporary("ingest-") as folder:
         work = _Work(source, folder, progress or (lambda part, done, total: None))
         rows = work.write_parts()
@@ -200,7 +202,10 @@ class _Work:
         rows: dict[str, int] = {}
         with QuarantineWriter(self._folder) as quarantine, watched() as self._reading:
             for part in self._source.tables:
-                rows |= self._pairs(quarantine) if part == "pairs" else {f"{part}.parquet": self._small(part)}
+                if part == "pairs":
+                    rows |= self._pairs(quarantine)
+                else:
+                    rows[f"{part}.parquet"] = self._rollouts(part) if part == "rollouts" else self._small(part)
             rows[QUARANTINE_FILE] = quarantine.rows
         if self._source.holdout is not None:
             (self._folder / HOLDOUT_FILE).write_bytes(holdout_bytes(self._source.holdout))
@@ -243,6 +248,12 @@ class _Work:
                 (staged / name).unlink()
         staged.rmdir()
         return {PAIRS_FILE: rows, TEXT_FILE: rows}
+
+    def _rollouts(self, part: str) -> int:
+        with RolloutsWriter(self._folder / f"{part}.parquet") as writer:
+            for batch in self._batches(part):
+                writer.write(batch)
+        return writer.rows
 
     def _small(self, part: str) -> int:
         batches = list(self._batches(part))

@@ -20,10 +20,10 @@ _NAMED: Final[int] = SETTINGS["display"]["page_rows"]
 def extra_columns(source: Round) -> dict[str, list[str]]:
     """Part -> the unknown columns that are kept in ``extra``, by name."""
     found: dict[str, list[str]] = {}
-    for part in ("judge_records", "pairs", "outcomes", "sanity", "ratings", "behaviours"):
+    for part in ("judge_records", "pairs", "outcomes", "sanity", "ratings", "behaviours", "rollouts"):
         if not source.has(part):
             continue
-        column = (source.narrow(["extra"]) if part == "pairs" else source.table(part))["extra"]
+        column = (source.narrow(["extra"]) if part == "pairs" else source.table(part, ["extra"]))["extra"]
         names = {name for text in column.drop_null().to_pylist() for name in json.loads(text)}
         if names:
             found[part] = sorted(names)

@@ -16,13 +16,15 @@ from typing import Any, Final
 from core.canonical import canonical_digest
 from core.errors import RoundError, Where
 from core.rounds.declared import Sources, read_sources
+from core.rounds.declared_pairing import KEY as _PAIRING
+from core.rounds.declared_pairing import DeclaredPairing, check_stated, read_pairing
 from core.rounds.strict import Reader, document_reader
 from core.schemas import ALL_PARTS
 from core.settings import SETTINGS
 from core.text import visible_line
 
 SCHEMA_VERSION: Final = 1
-ADDITIONS: Final = ("ratings", "sources", "behaviours")
+ADDITIONS: Final = ("ratings", "sources", "behaviours", "rollouts")
 """What a round may have beyond version 1, in the order in which it came: optional parts, and ``sources`` (declared foreign files).
 Each raised the version by one; a round is stored under the lowest version that knows all that it has."""
 LATEST_SCHEMA_VERSION: Final = SCHEMA_VERSION + len(ADDITIONS)
@@ -37,6 +39,7 @@ PART_FILES: Final[Mapping[str, tuple[str, ...]]] = {
     "sanity": ("sanity.parquet",),
     "ratings": ("ratings.parquet",),
     "behaviours": ("behaviours.parquet",),
+    "rollouts": ("rollouts.parquet",),
 }
 """Files of each part of a round folder; ``quarantine.parquet`` is always there."""
 
@@ -197,6 +200,7 @@ class RoundManifest:
     judges: Mapping[str, Judge] = field(default_factory=dict)
     files: Mapping[str, FileEntry] = field(default_factory=dict)
     sources: Sources = field(default_factory=dict)
+    pairing: DeclaredPairing | None = None
 
     @property
     def digest(self) -> str:
@@ -211,6 +215,7 @@ class RoundManifest:
     def document(self) -> dict[str, Any]:
         """The JSON object of round.json, every key present; ``sources`` only where foreign files were declared."""
         declared = {_SOURCES: {part: [source.document() for source in found] for part, found in self.sources.items()}} if self.sources else {}
+        declared |= {} if self.pairing is None else {_PAIRING: self.pairing.document()}
         return declared | {
             "schema_version": schema_version_of(self.parts, sources=bool(self.sources)), "round_id": self.round_id, "form": self.form,
             "label": self.label,
@@ -227,7 +232,7 @@ class RoundManifest:
     def from_document(cls, document: object, *, file: str = "round.json") -> RoundManifest:
         """The manifest of a stored round; raises RoundError naming the key that is unknown, missing or of a wrong type."""
         source = document_reader(document, file)
-        source.keys((*_STORED_KEYS, _SOURCES), _STORED_KEYS)
+        source.keys((*_STORED_KEYS, _SOURCES, _PAIRING), _STORED_KEYS)
         parts = source.texts("parts")
         if list(parts) != [part for part in ALL_PARTS if part in parts]:
             source.refuse("parts", "unknown_value", f"some of {', '.join(ALL_PARTS)}, in this order", ", ".join(parts), "ingest the round again")
@@ -241,21 +246,23 @@ class RoundManifest:
         stray = [part for part in sources if part not in parts]
         if stray:
             source.refuse(f"{_SOURCES}.{stray[0]}", "unknown_value", "a part of this round", stray[0], "ingest the round again")
+        pairing = read_pairing(source, stored=True)
+        check_stated(pairing, parts, file)
         entries = source.object("files")
         expected = {QUARANTINE_FILE, *(name for part in parts for name in PART_FILES[part])}
         entries.keys(expected, sorted(expected))
         files = {name: FileEntry.read(entries.object(name)) for name in entries.value}
-        return cls(**_stated(source), form=source.choice("form", FORMS), parts=parts, files=files, sources=sources)
+        return cls(**_stated(source), form=source.choice("form", FORMS), parts=parts, files=files, sources=sources, pairing=pairing)
 
     @classmethod
     def from_proposer(cls, document: object, *, created_at: str, file: str = "round.json") -> RoundManifest:
         """The manifest that a proposer's round.json asks for, without parts and files. ``created_at`` stands where the
         document states none. Raises RoundError like :meth:`from_document`."""
         source = document_reader(document, file)
-        source.keys((*_PROPOSER_KEYS, _SOURCES), _PROPOSER_REQUIRED)
+        source.keys((*_PROPOSER_KEYS, _SOURCES, _PAIRING), _PROPOSER_REQUIRED)
         if not source.has("created_at"):
             source = Reader({**source.value, "created_at": created_at}, source.place, source.file)
-        return cls(**_stated(source), form="tables", sources=read_sources(source, stored=False))
+        return cls(**_stated(source), form="tables", sources=read_sources(source, stored=False), pairing=read_pairing(source, stored=False))
 
 
 def _stated(source: Reader) -> dict[str, Any]:

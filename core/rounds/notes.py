@@ -18,6 +18,8 @@ from core.rounds.folder import Round
 from core.rounds.near_ids import look_alikes
 from core.rounds.outcome_documents import differing_documents
 from core.rounds.quarantine import in_words, stored_reasons
+from core.rounds.rollout_faults import PART as ROLLOUTS
+from core.rounds.rollout_faults import REASONS, fault_counts, rollout_count
 from core.schemas import PARTS
 from core.settings import SETTINGS
 
@@ -52,7 +54,7 @@ def round_notes(source: Round) -> list[Note]:
     """What there is to say about a round beyond its figures, in a fixed order."""
     return [
         *_parts(source), *_sources(source), *_models(source), *_judges(source), *_pairs(source), *_outcomes(source), *_behaviours(source),
-        *_ids(source),
+        *_rollouts(source), *_ids(source),
     ]
 
 
@@ -143,6 +145,23 @@ def _behaviours(source: Round) -> Iterator[Note]:
     unknown = sorted(graders - set(pc.unique(source.table("judge_records", ("judge_id",))["judge_id"]).to_pylist()))
     if unknown:
         yield warning("grader_without_records", f"behaviours were graded by {named(unknown)}, of which there are no judge records to measure it by")
+
+
+def _rollouts(source: Round) -> Iterator[Note]:
+    if not source.has(ROLLOUTS):
+        return
+    for fault, count in fault_counts(source).items():
+        yield warning(fault, f"rollouts: {count} of {rollout_count(source)} cannot be used: {REASONS.get(fault, fault)}")
+    stated = source.manifest.pairing
+    if stated is None:
+        return
+    table = source.table(ROLLOUTS, ("policy", "grader", "source"))
+    seen = {name: set(pc.unique(table[name].drop_null()).to_pylist()) for name in table.column_names}
+    if stated.policy is not None and stated.policy not in seen["policy"]:
+        yield warning("policy_without_rollouts", f"pairing names the policy {stated.policy!r}, of which there are no rollouts")
+    unknown = sorted(set(stated.holdout_graders) - seen["grader"] - seen["source"])
+    if unknown:
+        yield warning("grader_without_rollouts", f"pairing names the holdout graders {named(unknown)}, which graded no rollout")
 
 
 def _ids(source: Round) -> Iterator[Note]:

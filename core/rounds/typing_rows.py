@@ -69,7 +69,7 @@ def _cell(column: Column, row: dict[str, Any]) -> Any:
     return float(value) if column.kind is Kind.DOUBLE else value
 
 
-def _kept(extra: dict[str, Any]) -> str:
+def kept_extra(extra: dict[str, Any]) -> str:
     """The RFC 8785 object of the columns that no part knows. Raises CellFault for a number that JSON has not."""
     for name, value in extra.items():
         if isinstance(value, float) and not math.isfinite(value):
@@ -128,7 +128,7 @@ class RowTyper:
                     cells[name], cells[f"{name}_messages"] = side.text, side.messages
         extra = {name: item for name, item in value.items() if name not in self._names}
         self._extra_names.update(extra)
-        cells["extra"] = _kept(extra) if extra else None
+        cells["extra"] = kept_extra(extra) if extra else None
         return cells
 
     def batch(self) -> TypedBatch:

@@ -12,11 +12,14 @@ import pyarrow.parquet as pq
 from core.rounds.columns import RowFault, TypedBatch
 from core.rounds.folder import PAIRS_FILE, TEXT_FILE
 from core.rounds.manifest import QUARANTINE_FILE
-from core.schemas import PAIRS, QUARANTINE, TEXT
+from core.schemas import PAIRS, QUARANTINE, ROLLOUTS, TEXT
 from core.settings import SETTINGS
 
 _STORAGE: Final = SETTINGS["storage"]
-_REPEATING: Final = ("origin", "judge_id", "arm", "slice", "cluster", "choice", "source", "file", "part", "code", "field", "expected")
+_REPEATING: Final = (
+    "origin", "judge_id", "arm", "slice", "cluster", "choice", "source", "file", "part", "code", "field", "expected", "policy", "grader", "fault",
+    "finish_reason",
+)
 """Columns that repeat few values: written with a dictionary. Ids and texts do not repeat, and a dictionary of them is waste."""
 
 
@@ -75,6 +78,29 @@ def write_table(path: Path, table: pa.Table) -> int:
         for batch in table.to_batches():
             writer.write(batch)
     return int(table.num_rows)
+
+
+class RolloutsWriter:
+    """Writes rollouts.parquet as its rows come, each with its ``ordinal``."""
+
+    def __init__(self, path: Path) -> None:
+        self._writer = RowGroupWriter(path, ROLLOUTS, _STORAGE["text_row_group"])
+
+    @property
+    def rows(self) -> int:
+        return self._writer.rows
+
+    def write(self, batch: TypedBatch) -> None:
+        """Add the rows of a batch; ordinals go on from the last one."""
+        count = batch.rows.num_rows
+        made = {"ordinal": _ordinals(self.rows, count), "file": pa.repeat(batch.file, count), "line": batch.lines}
+        self._writer.write(_batch(ROLLOUTS, batch.rows, made))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._writer.__exit__(kind, error, trace)
 
 
 class PairsWriter:

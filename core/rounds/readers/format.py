@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from core.rounds.columns import TypedBatch
 from core.rounds.notes import Note
 from core.rounds.typing_rows import RawRow
 
@@ -42,7 +43,7 @@ class Format:
     the file is of this format, or None. ``rows(declared)`` yields its rows under the column names of ``part``, each with
     the line it came from (a row that cannot be mapped has a ``CellFault`` as value); it raises RoundError where the file as
     a whole is not what the format says. ``spreads``: whether one row of a file may become several of ours, so that the rows of a file do not
-    tell how many will be read.
+    tell how many will be read. ``batches``: where the rows of a part are typed by the format itself.
     """
 
     name: str
@@ -52,3 +53,4 @@ class Format:
     recognise: Callable[[Sequence[Any], Path], str | None]
     options: Mapping[str, Option] = field(default_factory=dict)
     spreads: bool = False
+    batches: Callable[[Declared], Iterator[TypedBatch]] | None = None

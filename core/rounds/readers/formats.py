@@ -26,6 +26,7 @@ from core.rounds.readers import (
     msswift,
     openai_preference,
     rated,
+    rollout_batches,
     trl,
     ultrafeedback,
 )
@@ -44,7 +45,7 @@ _ANY_NAME: Final = ".NAME"
 _ALL: Final[tuple[Format, ...]] = (
     *trl.FORMATS, *rated.FORMATS, *distilabel.FORMATS, *ultrafeedback.FORMATS, *argilla_records.FORMATS, *llamafactory.FORMATS,
     *msswift.FORMATS, *axolotl.FORMATS, *openai_preference.FORMATS, *mapped_csv.FORMATS, lm_eval.FORMAT, inspect_log.FORMAT,
-    lighteval.FORMAT, ifeval.FORMAT, *mapped_rows.FORMATS, judgebench.FORMAT, argilla_ratings.FORMAT,
+    lighteval.FORMAT, ifeval.FORMAT, *mapped_rows.FORMATS, judgebench.FORMAT, argilla_ratings.FORMAT, rollout_batches.FORMAT,
 )
 
 

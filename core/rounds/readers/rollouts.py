@@ -1,6 +1,6 @@
 """Rollouts with graded rewards: several replies of a policy to each task, each with what a grader gave it.
 
-A rollout is no part of a round; pairs are built from rollouts (``core.pairs``). Which column is which is declared by option or
+Pairs are built from rollouts (``core.pairs``); a round may have them as an optional part. Which column is which is declared by option or
 recognised by one of the spellings in ``SPELLINGS``; two spellings of one thing in a row are refused until one is declared.
 
 A reward is a JSON number inside the declared range, held as the exact decimal that was written: 0.7 is 7/10, so that
@@ -23,16 +23,12 @@ from core.rounds.readers.foreign_ids import IdRule
 from core.rounds.readers.format import Declared
 from core.rounds.readers.rollout_columns import NAME, OPTIONS, RANGE, SPELLINGS, conversation, text_or_none, whole
 from core.rounds.readers.verdicts import decimal
+from core.rounds.rollout_faults import REASONS
 from core.rounds.strict import described, unknown_remedy
 from core.rounds.typing_rows import RawRow
 
 _STATUS_OK: Final = "ok"
-REASONS: Final[Mapping[str, str]] = {
-    "missing_reward": "no reward", "boolean_reward": "a boolean where a number belongs, and its column was not declared as the reward",
-    "invalid_reward": "a reward that is no number", "reward_out_of_range": "a reward outside the declared range",
-    "grader_failed": "the grader's own status is not ok", "missing_response": "no reply",
-}
-"""Why a rollout cannot be used for a pair."""
+
 
 
 @dataclass(frozen=True, slots=True)

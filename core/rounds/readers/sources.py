@@ -41,6 +41,8 @@ class Opened:
     def batches(self) -> Iterator[TypedBatch]:
         """Its typed rows; outside the pairs a row that cannot be typed refuses the whole."""
         file, part = self.declared.file, self.format.part
+        if self.format.batches is not None:
+            return self.format.batches(self.declared)
         batches = type_rows(file, FOREIGN_COLUMNS[part], self.format.rows(self.declared))
         return batches if part == "pairs" else without_faults(batches, partial(_fault_place, file))
 

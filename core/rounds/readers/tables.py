@@ -19,8 +19,11 @@ from core.rounds.manifest import RoundManifest
 from core.rounds.notes import Note
 from core.rounds.readers import READERS, TableReader, json_list, reader_of
 from core.rounds.readers.columnar import known_rows
+from core.rounds.readers.format import Declared
 from core.rounds.readers.packed import name_parts, stream_bytes
+from core.rounds.readers.rollout_batches import rollout_batches
 from core.rounds.readers.sources import file_in, holdout_of, known_total, resolved, stream_total, tables_of
+from core.rounds.rollout_faults import PART as ROLLOUTS
 from core.rounds.source import RoundSource, check_person, holdout_items, refuse_link, without_faults
 from core.rounds.strict import nearest
 from core.schemas import ALL_PARTS
@@ -118,6 +121,8 @@ def _reader(file: str) -> TableReader:
 
 
 def _typed(path: Path, file: str, part: str, notes: list[Note]) -> Iterator[TypedBatch]:
+    if part == ROLLOUTS:
+        return rollout_batches(Declared(path, file, {}, notes))
     batches = _reader(file).typed(path, file, PART_COLUMNS[part], notes)
     if part == "pairs":
         return batches
