@@ -129,3 +129,11 @@ first of ``rules``; ``item`` counts from 0; the counts are words, ``locked_texts
 
 CLUSTERS: Final = _schema({"ordinal": _INT, "pair_id": _TEXT, "cluster": _INT}, {})
 """Near-duplicates: the texts that are in a cluster of two or more. ``cluster`` counts from 0, the largest first."""
+
+COMPARED: Final = _schema(
+    {"pair_id": _TEXT, "kind": _TEXT, "why": _TEXT, "detail": _TEXT, "held_out": _BOOL},
+    {"ordinal": _INT, "made_id": _TEXT, "task": _TEXT, "fields": pa.list_(_TEXT)},
+)
+"""Pairs of a round that are not what the pairing rule makes of its rollouts, the rule's pairs that it lacks (no ``ordinal``; ``pair_id`` is the
+rule's), and pairs with a reward of the holdout. ``kind``, ``why`` and ``fields`` as in core/pairs/rollout_match.py; ``made_id`` is the id that the
+rule gives."""

@@ -170,7 +170,7 @@ def pair_rollouts(
     owned = held_out or HeldOut()
     for place, reply in enumerate(replies):
         found.rows += 1
-        reason = _unusable(reply, policy)
+        reason = unusable(reply, policy)
         if reason is not None or reply.reward is None:
             found.unused[reason or "missing_reward"] += 1
             continue
@@ -192,7 +192,8 @@ def group_of(reply: GradedReply) -> Group:
     return ("task", reply.task_id) if reply.task_id is not None else ("prompt", folded_prompt(reply.prompt or ""))
 
 
-def _unusable(reply: GradedReply, policy: str | None) -> str | None:
+def unusable(reply: GradedReply, policy: str | None) -> str | None:
+    """Why a rollout is no candidate for a pair; None where it is one. ``policy``: the one that is asked for."""
     if policy is not None and reply.policy != policy:
         return "other_policy"
     if reply.fault is not None:

@@ -1,0 +1,300 @@
+"""Pairs that somebody hands in, held against the pairs that the rule of ``core.pairs.pairing`` makes of the same rollouts.
+
+A pair of either side belongs to at most one of the other. In this order: equal id and equal replies; equal replies of the same task under another
+id; the same two replies the other way round; equal id and another text. What is left of the pairs handed in is *not made* by the rule, with
+the first reason that explains it; what is left of the rule's is *lacking*. Texts are compared as messages, exactly:
+a reply given as text is one assistant turn, a prompt given as text one user turn. Nothing here holds a text.
+"""
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Final
+
+from core.canonical import canonical_bytes
+from core.pairs.graded import Candidate, GradedReply, candidate_of, content_digest, prompt_turns
+from core.pairs.pairing import Group, HeldOut, Pairing, TaskPair, group_of, unusable
+from core.pairs.pairing_rows import pair_id
+
+SAME, CHANGED, SWAPPED, NOT_MADE, LACKING = "same", "changed", "swapped", "not_made", "lacking"
+KINDS: Final[Mapping[str, str]] = {
+    SAME: "the rule makes it too", CHANGED: "a text or the task was changed after pairing",
+    SWAPPED: "chosen and rejected were exchanged after pairing",
+    NOT_MADE: "the rule does not make it of these rollouts", LACKING: "the rule makes it and the round lacks it",
+}
+WHY: Final[Mapping[str, str]] = {
+    "given_twice": "the round has the same pair once more",
+    "no_reply": "neither reply is a rollout of its task", "no_chosen": "the chosen reply is no rollout of its task",
+    "no_rejected": "the rejected reply is no rollout of its task", "other_task": "a side is a rollout of another task",
+    "unusable": "a side's rollout cannot be used", "graded_the_other_way": "the chosen rollout fails and the rejected one passes",
+    "no_contrast": "both rollouts pass, or both fail", "below_margin": "the rewards are not far enough apart",
+    "identical_reply": "both sides are the same reply", "not_taken": "it could be paired, but the rule takes other pairs of its task",
+    "without_prompt": "its rollouts have no prompt: an ingest quarantines such a row",
+    "without_token_counts": "its rollouts have no token counts: an ingest quarantines such a row",
+    "task_paired_otherwise": "the round pairs this task in another way", "absent": "the round has no pair of this task",
+}
+"""Why a pair is not made, or lacking."""
+Key = tuple[object, bytes, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class GivenText:
+    """One side of a pair that was handed in, as pairing reads a reply."""
+
+    prompt: str | None
+    prompt_messages: str | None
+    response: str | None
+    response_messages: str | None
+    line: int = 1
+    task_id: str | None = None
+    run: int | None = None
+    reward: Fraction | None = None
+    fault: str | None = None
+    policy: str | None = None
+    policy_logp: float | None = None
+    ref_logp: float | None = None
+    token_count: int | None = None
+    finish_reason: str | None = None
+    grader: str | None = None
+    source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GivenPair:
+    """A pair that was handed in, as digests: of both replies, of the prompt, and of the prompt but for case and white space."""
+
+    ordinal: int
+    pair_id: str
+    task_id: str | None
+    chosen: bytes
+    rejected: bytes
+    prompt: bytes
+    folded: bytes
+
+    @classmethod
+    def of(cls, ordinal: int, pair_id: str, task_id: str | None, chosen: GivenText, rejected: GivenText) -> GivenPair:
+        one = candidate_of(chosen, Fraction(0), 0, held_out=False)
+        return cls(ordinal, pair_id, task_id or None, one.exact, content_digest(rejected), prompt_digest(chosen), one.prompt)
+
+
+def prompt_digest(reply: GradedReply) -> bytes:
+    """SHA-256 of the prompt as messages."""
+    return hashlib.sha256(canonical_bytes(prompt_turns(reply))).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What became of one pair. ``given`` is None where the round lacks it, ``made`` where the rule does not make it. ``fields``: what was changed
+    (``prompt``, ``chosen``, ``rejected``, ``task``); ``why`` is a key of ``WHY`` or ""; ``detail``: why a rollout cannot be used; ``held_out``:
+    a reward of the holdout is in it."""
+
+    kind: str
+    given: GivenPair | None
+    made: TaskPair | None
+    why: str = ""
+    detail: str = ""
+    fields: tuple[str, ...] = ()
+    held_out: bool = False
+
+    @property
+    def other_id(self) -> bool:
+        """Whether the round has the rule's pair under an id of its own."""
+        return self.given is not None and self.made is not None and self.given.pair_id != pair_id(self.made)
+
+
+@dataclass(slots=True)
+class _Side:
+    """A rollout whose reply is a side of a pair that nothing explains yet."""
+
+    group: Group
+    candidate: Candidate
+    unusable: str | None
+
+
+@dataclass
+class _Again:
+    """What a second reading of the rollouts gave: prompts by place, and rollouts by reply."""
+
+    prompts: dict[int, bytes] = field(default_factory=dict)
+    sides: dict[bytes, list[_Side]] = field(default_factory=dict)
+
+
+def compare(
+    given: Sequence[GivenPair], pairing: Pairing, replies: Callable[[], Iterable[GradedReply]], *, policy: str | None = None,
+    held_out: HeldOut | None = None,
+) -> list[Compared]:
+    """Each pair of the round in its order, then what the round lacks in the order of the rule.
+
+    ``replies``: reads the rollouts that were paired once more; ``policy`` and ``held_out`` as they were paired.
+    """
+    matched = _Match(given, pairing.pairs)
+    again = _read_again(given, matched, pairing, replies(), policy, held_out or HeldOut())
+    found = [_compared(one, matched, pairing, again, place) for place, one in enumerate(given)]
+    otherwise = {one.given.task_id for one in found if one.kind != SAME and one.given is not None and one.given.task_id is not None}
+    taken = {place for place, _ in matched.of.values()}
+    return [*found, *(_lacking(made, otherwise) for place, made in enumerate(pairing.pairs) if place not in taken)]
+
+
+def tallied(compared: Iterable[Compared]) -> dict[str, Counter[str]]:
+    """Pairs by kind (``kind``), not made and lacking ones by reason, changed ones by field, and how many are the same under another id."""
+    counts: dict[str, Counter[str]] = {name: Counter() for name in ("kind", NOT_MADE, LACKING, CHANGED, "held_out", "other_id")}
+    for one in compared:
+        counts["kind"][one.kind] += 1
+        counts["held_out"][one.kind] += one.held_out
+        counts["other_id"][one.kind] += one.other_id
+        if one.kind in (NOT_MADE, LACKING):
+            counts[one.kind][one.why] += 1
+        counts[CHANGED].update(one.fields)
+    return counts
+
+
+class _Match:
+    """Which pair of the round is which of the rule's. ``of``: place of a given pair -> (place of the rule's, kind)."""
+
+    def __init__(self, given: Sequence[GivenPair], made: Sequence[TaskPair]) -> None:
+        self.of: dict[int, tuple[int, str]] = {}
+        self._made, self._taken = made, set[int]()
+        self._by_id: dict[str, list[int]] = {}
+        self._by_key: dict[Key, list[int]] = {}
+        for place, pair in enumerate(made):
+            self._by_id.setdefault(pair_id(pair), []).append(place)
+            for name in _names(pair):
+                self._by_key.setdefault((name, pair.chosen.exact, pair.rejected.exact), []).append(place)
+        for step in (self._same, self._elsewhere, self._turned, self._by_name):
+            for place, one in enumerate(given):
+                if place not in self.of:
+                    step(place, one)
+
+    def has_twin(self, one: GivenPair) -> bool:
+        """Whether the rule makes this pair, for another pair of the round."""
+        return any(True for _ in self._places(one, one.chosen, one.rejected))
+
+    def _take(self, place: int, made: int, kind: str) -> None:
+        self.of[place] = (made, kind)
+        self._taken.add(made)
+
+    def _same(self, place: int, one: GivenPair) -> None:
+        for made in self._by_id.get(one.pair_id, ()):
+            pair = self._made[made]
+            if made not in self._taken and (pair.chosen.exact, pair.rejected.exact) == (one.chosen, one.rejected):
+                self._take(place, made, SAME)
+                return
+
+    def _elsewhere(self, place: int, one: GivenPair) -> None:
+        self._first_free(place, self._places(one, one.chosen, one.rejected), SAME)
+
+    def _turned(self, place: int, one: GivenPair) -> None:
+        named = (made for made in self._by_id.get(one.pair_id, ()) if (
+            self._made[made].chosen.exact, self._made[made].rejected.exact) == (one.rejected, one.chosen))
+        self._first_free(place, [*named, *self._places(one, one.rejected, one.chosen)], SWAPPED)
+
+    def _by_name(self, place: int, one: GivenPair) -> None:
+        self._first_free(place, self._by_id.get(one.pair_id, ()), CHANGED)
+
+    def _first_free(self, place: int, found: Iterable[int], kind: str) -> None:
+        made = next((made for made in found if made not in self._taken), None)
+        if made is not None:
+            self._take(place, made, kind)
+
+    def _places(self, one: GivenPair, chosen: bytes, rejected: bytes) -> Iterator[int]:
+        """The rule's pairs of this task with these replies: by task id, or by prompt where not both name a task."""
+        if one.task_id is not None:
+            yield from self._by_key.get((one.task_id, chosen, rejected), ())
+        for made in self._by_key.get((one.folded, chosen, rejected), ()):
+            if one.task_id is None or self._made[made].group[0] != "task":
+                yield made
+
+
+def _names(pair: TaskPair) -> list[object]:
+    """What tells the task of a pair: its id where it has one, and its prompt."""
+    kind, name = pair.group
+    return [*([name] if kind == "task" else []), pair.chosen.prompt]
+
+
+def _read_again(
+    given: Sequence[GivenPair], matched: _Match, pairing: Pairing, replies: Iterable[GradedReply], policy: str | None, held_out: HeldOut,
+) -> _Again:
+    found = _Again()
+    prompts = {pairing.pairs[made].chosen.place for made, _ in matched.of.values()}
+    wanted = {side for place, one in enumerate(given) if place not in matched.of for side in (one.chosen, one.rejected)}
+    for place, reply in enumerate(replies):
+        if place in prompts:
+            found.prompts[place] = prompt_digest(reply)
+        if not wanted or (reply.response is None and reply.response_messages is None):
+            continue
+        digest = content_digest(reply)
+        if digest in wanted:
+            side = candidate_of(reply, reply.reward or Fraction(0), place, held_out=held_out.has(reply))
+            found.sides.setdefault(digest, []).append(_Side(group_of(reply), side, unusable(reply, policy)))
+    return found
+
+
+def _compared(one: GivenPair, matched: _Match, pairing: Pairing, again: _Again, place: int) -> Compared:
+    if place not in matched.of:
+        return _not_made(one, matched, pairing, again)
+    made, kind = matched.of[place]
+    pair = pairing.pairs[made]
+    fields = tuple(_changed(one, pair, again)) if kind != SWAPPED else ()
+    return Compared(CHANGED if kind == SAME and fields else kind, one, pair, fields=fields, held_out=pair.held_out)
+
+
+def _changed(one: GivenPair, pair: TaskPair, again: _Again) -> Iterator[str]:
+    if pair.chosen.prompted and again.prompts.get(pair.chosen.place) != one.prompt:
+        yield "prompt"
+    if one.chosen != pair.chosen.exact:
+        yield "chosen"
+    if one.rejected != pair.rejected.exact:
+        yield "rejected"
+    if pair.group[0] == "task" and one.task_id not in (None, pair.group[1]):
+        yield "task"
+
+
+def _not_made(one: GivenPair, matched: _Match, pairing: Pairing, again: _Again) -> Compared:
+    every = [again.sides.get(digest, []) for digest in (one.chosen, one.rejected)]
+    own = [[side for side in sides if _of_task(side, one)] for sides in every]
+    held = any(side.candidate.held_out for sides in own for side in sides)
+    if matched.has_twin(one):
+        return Compared(NOT_MADE, one, None, "given_twice", held_out=held)
+    why, detail = _why(own, every, pairing)
+    return Compared(NOT_MADE, one, None, why, detail, held_out=held)
+
+
+def _of_task(side: _Side, one: GivenPair) -> bool:
+    """Whether a rollout is one of this pair's task: by task id where both name one, else by prompt."""
+    if one.task_id is not None and side.group[0] == "task":
+        return side.group[1] == one.task_id
+    return side.candidate.prompt == one.folded
+
+
+def _why(own: list[list[_Side]], every: list[list[_Side]], pairing: Pairing) -> tuple[str, str]:
+    """The first reason that explains why the rule does not make a pair. ``own``: rollouts of its task with the chosen and the rejected reply."""
+    if not all(own):
+        if all(every):
+            return "other_task", ""
+        return ("no_reply" if not any(own) else "no_rejected" if own[0] else "no_chosen"), ""
+    usable = [[side.candidate for side in sides if side.unusable is None] for sides in own]
+    if not all(usable):
+        return "unusable", next(str(side.unusable) for sides, left in zip(own, usable, strict=True) if not left for side in sides)
+    rules = pairing.rules
+    apart = [(one, other) for one in usable[0] for other in usable[1] if one.reward >= rules.pass_reward > other.reward]
+    if not apart:
+        turned = any(one.reward < rules.pass_reward <= other.reward for one in usable[0] for other in usable[1])
+        return ("graded_the_other_way" if turned else "no_contrast"), ""
+    apart = [(one, other) for one, other in apart if one.reward - other.reward >= rules.min_margin]
+    if not apart:
+        return "below_margin", ""
+    return ("identical_reply" if all(one.trimmed == other.trimmed for one, other in apart) else "not_taken"), ""
+
+
+def _lacking(made: TaskPair, otherwise: set[str]) -> Compared:
+    why = "absent"
+    if not made.chosen.prompted:
+        why = "without_prompt"
+    elif not made.counted:
+        why = "without_token_counts"
+    elif made.group[0] == "task" and made.group[1] in otherwise:
+        why = "task_paired_otherwise"
+    return Compared(LACKING, None, made, why, held_out=made.held_out)
