@@ -1,11 +1,12 @@
 """The facts about one export that the files beside the data repeat: gathered once, so that card and Croissant agree."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from core.export.columns import Kind, Observed, holds_json
+from core.export.lookalikes import Lookalikes
 from core.export.provenance import Provenance
 from core.export.shape import REFERENCE_LOGPS, Shape
 from core.export.turns import AS_REVIEWED
@@ -39,7 +40,7 @@ class DataFile:
 @dataclass(frozen=True)
 class Facts:
     """One export: where it comes from, what was asked for, what was written. ``cut``: pairs whose later turns were left out;
-    ``memory``: bytes of the rows as Arrow arrays, which ``datasets`` measures a split in."""
+    ``memory``: bytes of the rows as Arrow arrays, which ``datasets`` measures a split in; ``seen``: texts that a reader may mistake."""
 
     provenance: Provenance
     wanted: Wanted
@@ -47,6 +48,7 @@ class Facts:
     files: tuple[DataFile, ...]
     cut: int
     memory: int
+    seen: Lookalikes
 
     @property
     def kinds(self) -> Mapping[str, Kind]:
@@ -79,15 +81,20 @@ class Facts:
             if observed.has_reals:
                 said.append("`datasets` reads numbers inside JSON columns with a fast parser: out of Parquet they keep 15 digits, out of JSON Lines "
                             "10 decimals. Where more matters, read the JSON Lines file with a JSON parser.")
-        if observed.times:
-            said.append(f"Every text in {', '.join(f'`{name}`' for name in observed.times)} reads as a time, and `datasets` takes such a column of a "
-                        f"JSON Lines file for times and changes the text. {self._about_times()}")
+        said += self._lookalikes()
         if REFERENCE_LOGPS in self.wanted.extras:
             said.append(self._about_logps())
         return said
 
-    def _about_times(self) -> str:
-        return "The Parquet file is exact." if self.wanted.parquet else "Export with --parquet, or read the file with a JSON parser."
+    def _lookalikes(self) -> Iterator[str]:
+        exact = "The Parquet file is exact." if self.wanted.parquet else "Export with --parquet, or read the file with a JSON parser."
+        times, numbers = self.seen.times(self.kinds), self.seen.numbers(self.kinds)
+        if times:
+            yield (f"A stretch of the file, or all of it, has nothing in {_names(times)} but texts that read as times, and `datasets` takes such a "
+                   f"stretch of a JSON Lines file for times and changes the text. {exact}")
+        if numbers:
+            yield (f"Every text in {_names(numbers)} reads as a number. `pandas.read_json`, and mlcroissant with it, takes such a column of a JSON "
+                   f"Lines file for numbers and changes the text. {exact}")
 
     def _about_logps(self) -> str:
         reference = self.provenance.source.manifest.reference
@@ -95,3 +102,7 @@ class Facts:
         return (f"`ref_chosen_logps` and `ref_rejected_logps` are sums over the completion's tokens in nats, as the round states them, of {of}. "
                 "They hold for that model and its chat template alone, and TRL computes its own when `precompute_ref_log_probs` is set: "
                 "drop the two columns then.")
+
+
+def _names(columns: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in columns)

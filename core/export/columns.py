@@ -39,8 +39,6 @@ _SCALARS: Final[Mapping[str, pa.DataType]] = {
 _FEATURES: Final = {NULL: "string", TEXT: "string", FLAG: "bool", INTEGER: "int64", REAL: "float64", JSON: "json"}
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """What a member of a struct may be called; an object with another name in it becomes JSON."""
-_TIME: Final = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}(?::?\d{2}(?::?\d{2}(?:\.\d+)?)?)?(?:Z|[+-]\d{2}(?::?\d{2})?)?)?")
-"""Text that Arrow's JSON reader takes for a time."""
 
 
 def kind_of(value: Any) -> Kind:
@@ -83,22 +81,22 @@ def joined(one: Kind, other: Kind) -> Kind:
 
 @dataclass
 class Observed:
-    """What the rows of a dataset hold, collected while they are written. ``texts``: leaf columns that so far hold nothing but texts
-    that read as times; ``has_reals``: a number with a point inside an object, which some readers shorten."""
+    """What the rows of a dataset hold, collected while they are written. ``has_reals``: a number with a point inside an object, which some
+    readers shorten; ``absent``: whether a row lacks a column that another has."""
 
     kinds: dict[str, Kind] = field(default_factory=dict)
     rows: int = 0
     absent: bool = False
     has_reals: bool = False
-    _times: dict[str, bool] = field(default_factory=dict)
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Look at one row."""
         if self.rows and row.keys() != self.kinds.keys():
             self.absent = True
         for name, value in row.items():
-            self.kinds[name] = joined(self.kinds.get(name, NULL), kind_of(value))
-            self._look(name, value)
+            kind = kind_of(value)
+            self.kinds[name] = joined(self.kinds.get(name, NULL), kind)
+            self.has_reals = self.has_reals or (holds_json(kind) and _holds_real(value))
         self.rows += 1
 
     def fill(self, standing: Mapping[str, Any]) -> None:
@@ -106,26 +104,6 @@ class Observed:
         for name, value in standing.items():
             if name in self.kinds:
                 self.kinds[name] = joined(self.kinds[name], kind_of(value))
-
-    def _look(self, place: str, value: Any) -> None:
-        if isinstance(value, str):
-            if self._times.get(place, True):
-                self._times[place] = _TIME.fullmatch(value) is not None
-        elif isinstance(value, list):
-            for item in value:
-                self._look(place, item)
-        elif isinstance(value, dict):
-            # only members of a struct are columns; those of other objects are anybody's words
-            if isinstance(kind_of(value), Record):
-                for name, item in value.items():
-                    self._look(f"{place}.{name}", item)
-            else:
-                self.has_reals = self.has_reals or _holds_real(value)
-
-    @property
-    def times(self) -> list[str]:
-        """Columns that hold nothing but texts that read as times; JSON columns, which readers do not guess at, apart."""
-        return sorted(name for name, only in self._times.items() if only and not holds_json(self.kinds[name.split(".", 1)[0]]))
 
     def ordered(self, columns: Iterable[str]) -> dict[str, Kind]:
         """The kinds in the order of ``columns``, then whatever was added."""

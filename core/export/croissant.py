@@ -65,7 +65,9 @@ def _untyped(facts: Facts) -> list[str]:
 def _about_records(facts: Facts) -> str:
     untyped = _untyped(facts)
     left = f" Columns of JSON objects are in the file and have no field here: {', '.join(untyped)}." if untyped else ""
-    return f"One row a preference pair, for {facts.wanted.shape.trainer}.{left}"
+    numbers = facts.seen.numbers(facts.kinds) if facts.main_file.name == LINES_FILE else []
+    guessed = f" Every text in {', '.join(numbers)} reads as a number: a reader that guesses types changes it." if numbers else ""
+    return f"One row a preference pair, for {facts.wanted.shape.trainer}.{left}{guessed}"
 
 
 def _file(file: DataFile) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from core.export.beside import LINES_FILE, PARQUET_FILE, DataFile, Facts, Wanted
 from core.export.card import card
 from core.export.columns import NULL, Observed
 from core.export.croissant import croissant
+from core.export.lookalikes import Lookalikes
 from core.export.pairs import ExportPair, admitted_pairs, admitted_ranks
 from core.export.preregistration import manifests
 from core.export.provenance import Provenance
@@ -80,10 +81,10 @@ def export_dataset(provenance: Provenance, wanted: Wanted, folder: Path, progres
     ranks = admitted_ranks(provenance.admitted)
     with _appearing(folder) as place:
         observed, cut = _write_rows(provenance, wanted, ranks, place, progress)
-        memory = _write_columns(provenance, wanted, observed, place)
+        memory, seen = _write_columns(provenance, wanted, observed, place)
         names = [LINES_FILE, *([PARQUET_FILE] if wanted.parquet else [])]
         files = tuple(DataFile(name, (place / name).stat().st_size, file_digest(place / name)) for name in names)
-        facts = Facts(provenance, wanted, observed, files, cut, memory)
+        facts = Facts(provenance, wanted, observed, files, cut, memory, seen)
         _write_beside(place, facts)
         written = _sums(place)
         provenance.source.verify_files()  # what was read is still what was verified
@@ -169,12 +170,12 @@ def _write_rows(
     return observed, cut
 
 
-def _write_columns(provenance: Provenance, wanted: Wanted, observed: Observed, place: Path) -> int:
-    """The Parquet file, where one is wanted; returns how much memory the rows take."""
-    kinds = observed.ordered(wanted.shape.columns)
+def _write_columns(provenance: Provenance, wanted: Wanted, observed: Observed, place: Path) -> tuple[int, Lookalikes]:
+    """The Parquet file, where one is wanted; returns how much memory the rows take, and which texts readers may mistake."""
+    kinds, seen = observed.ordered(wanted.shape.columns), Lookalikes()
     if wanted.parquet:
-        return write_parquet(place / PARQUET_FILE, place / LINES_FILE, kinds, provenance.standing)
-    return memory_of(place / LINES_FILE, kinds)
+        return write_parquet(place / PARQUET_FILE, place / LINES_FILE, kinds, provenance.standing, seen), seen
+    return memory_of(place / LINES_FILE, kinds, seen), seen
 
 
 def _extra_columns(pair: ExportPair, extras: tuple[str, ...]) -> Row:

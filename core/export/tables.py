@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.export.columns import Kind, array_of, arrow_type
+from core.export.lookalikes import Lookalikes
 from core.settings import SETTINGS
 
 _STORAGE: Final = SETTINGS["storage"]
@@ -65,38 +66,41 @@ def write_lines(path: Path, ranked: RankedLines, columns: Mapping[str, Any] | No
                 handle.write(line_of({name: row.get(name, standing) for name, standing in columns.items()}))
 
 
-def write_parquet(path: Path, lines: Path, kinds: Mapping[str, Kind], about: Mapping[str, Any] | None = None) -> int:
+def write_parquet(path: Path, lines: Path, kinds: Mapping[str, Kind], about: Mapping[str, Any] | None = None, seen: Lookalikes | None = None) -> int:
     """The rows of a JSON Lines file as Parquet, objects of a JSON kind as JSON text. ``about``: a JSON object that the file carries under
-    the key ``countersign``. Returns what ``memory_of`` does."""
+    the key ``countersign``; ``seen`` looks at each row. Returns what ``memory_of`` does."""
     note = None if about is None else {"countersign": json.dumps(about)}
     schema = pa.schema([pa.field(name, arrow_type(kind)) for name, kind in kinds.items()], note)
     options = {"compression": _STORAGE["parquet_compression"], "compression_level": _STORAGE["parquet_compression_level"]}
     size = 0
     with pq.ParquetWriter(path, schema, **options) as writer:
-        for table in _tables(lines, kinds, schema):
+        for table in _tables(lines, kinds, schema, seen):
             writer.write_table(table, row_group_size=table.num_rows)
             size += table.nbytes
     return size
 
 
-def memory_of(lines: Path, kinds: Mapping[str, Kind]) -> int:
+def memory_of(lines: Path, kinds: Mapping[str, Kind], seen: Lookalikes | None = None) -> int:
     """Bytes that the rows take as Arrow arrays: what ``datasets`` calls ``num_bytes``. Not the size of any file."""
-    return sum(table.nbytes for table in _tables(lines, kinds, pa.schema([pa.field(name, arrow_type(kind)) for name, kind in kinds.items()])))
+    schema = pa.schema([pa.field(name, arrow_type(kind)) for name, kind in kinds.items()])
+    return sum(table.nbytes for table in _tables(lines, kinds, schema, seen))
 
 
-def _tables(lines: Path, kinds: Mapping[str, Kind], schema: pa.Schema) -> Iterator[pa.Table]:
+def _tables(lines: Path, kinds: Mapping[str, Kind], schema: pa.Schema, seen: Lookalikes | None) -> Iterator[pa.Table]:
     with lines.open("rb") as handle:
-        for rows in _batches(handle):
+        for rows in _batches(handle, seen):
             arrays = [array_of([row.get(name) for row in rows], kind) for name, kind in kinds.items()]
             yield pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _batches(handle: IO[bytes]) -> Iterator[list[dict[str, Any]]]:
+def _batches(handle: IO[bytes], seen: Lookalikes | None) -> Iterator[list[dict[str, Any]]]:
     """Rows in batches of a row group: few where rows are long."""
     rows, size = list[dict[str, Any]](), 0
     for line in handle:
         rows.append(json.loads(line))
         size += len(line)
+        if seen is not None:
+            seen.add(rows[-1], len(line))
         if len(rows) >= _STORAGE["text_row_group"] or size >= _STORAGE["batch_bytes"]:
             yield rows
             rows, size = [], 0

@@ -88,8 +88,35 @@ def test_case_21_texts_that_look_like_times_are_exact_in_parquet(tmp_path: Path)
     assert loaded(exact, tmp_path / "one") == [{"prompt": "2024-01-05", "chosen": "2024-01-06T10:00:00Z", "rejected": "007"}]
     # a fault of datasets that the card warns about: when this fails, it is mended, and the warning can go
     lines = signed_export(*made, tmp_path / "l", "trl-plain")
-    assert any("reads as a time" in note for note in lines.facts.notes())
+    assert any("read as times" in note for note in lines.facts.notes())
     assert loaded(lines, tmp_path / "two") == [{"prompt": "2024-01-05 00:00:00", "chosen": "2024-01-06 10:00:00", "rejected": "007"}]
+
+
+def test_case_21_a_time_at_the_end_of_a_long_file_is_warned_about(tmp_path: Path) -> None:
+    # datasets guesses types in pieces of 10 MiB: the last line is a piece of its own, and nothing in it but a time
+    rows = [pair(pair_id="a", prompt="p" * (6 << 20), chosen="c" * (5 << 20), rejected="Too short."),
+            pair(pair_id="b", prompt="2024-01-05", chosen="On Friday.", rejected="2024-01-06 was a Saturday.")]
+    made = approved_round(tmp_path, rows, alone=True)
+    lines = signed_export(*made, tmp_path / "l", "trl-plain")
+    (note,) = [note for note in lines.facts.notes() if "read as times" in note]
+    assert "`prompt`" in note and "`chosen`" not in note
+    assert [row["prompt"] for row in loaded(lines, tmp_path / "one")][1] == "2024-01-05 00:00:00"
+    exact = signed_export(*made, tmp_path / "p", "trl-plain", parquet=True)
+    assert loaded(exact, tmp_path / "two") == rows_of(exact)
+
+
+def test_case_21_texts_that_look_like_numbers_are_exact_where_types_are_stated(tmp_path: Path) -> None:
+    rows = [pair(pair_id="007", prompt="007", chosen="1.50", rejected="2 or so"), pair(pair_id="008", prompt="1e3", chosen="no", rejected="3")]
+    made = approved_round(tmp_path, rows, alone=True)
+    exact = signed_export(*made, tmp_path / "p", "trl-plain", parquet=True, extras=("pair-ids",))
+    assert [record["pairs/prompt"] for record in records(exact)[1]] == [b"007", b"1e3"]
+    lines = signed_export(*made, tmp_path / "l", "trl-plain", extras=("pair-ids",))
+    assert loaded(lines, tmp_path / "one") == rows_of(lines)
+    # a fault of pandas and of mlcroissant on it, which card and Croissant warn about: when this fails, the warning can go
+    (note,) = [note for note in lines.facts.notes() if "reads as a number" in note]
+    document, found = records(lines)
+    assert "`pair_id`, `prompt`" in note and "pair_id, prompt reads as a number" in document.metadata.record_sets[0].description
+    assert [(record["pairs/prompt"], record["pairs/pair_id"]) for record in found] == [(b"7.0", b"7"), (b"1000.0", b"8")]
 
 
 def test_numbers_inside_json_columns(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from support_export import CASE_17, call, say
 
 from core.export import tables
 from core.export.columns import JSON, ListOf, Observed, Record, arrow_type, feature, joined, kind_of
+from core.export.lookalikes import Lookalikes
 from core.export.tables import RankedLines, line_of, write_lines, write_parquet
 
 CHAT = ListOf(Record(("content", "role")))
@@ -53,21 +54,51 @@ def test_the_types_that_follow() -> None:
     assert feature("m", ListOf(ListOf("text"))) == {"name": "m", "list": {"list": "string"}}
 
 
+def seen(*rows: dict[str, Any], size: int = 100) -> tuple[Lookalikes, dict[str, Any]]:
+    found = Lookalikes()
+    for row in rows:
+        found.add(row, size)
+    return found, kinds(*rows)
+
+
 def test_columns_with_nothing_but_times_are_named() -> None:
-    observed = Observed()
-    talk = [say("user", "2024-01-06 10:30")]
-    observed.add({"prompt": "2024-01-05", "chosen": "2024-01-05T10:00:00Z", "rejected": "2024-01-05 is a day", "m": talk})
-    assert observed.times == ["chosen", "m.content", "prompt"]
-    observed.add({"prompt": "no", "chosen": "2024-01-05", "rejected": "2024-01-05", "m": []})
-    assert observed.times == ["chosen", "m.content"]
+    first = {"prompt": "2024-01-05", "chosen": "2024-01-05T10:00:00Z", "rejected": "2024-01-05 is a day", "m": [say("user", "2024-01-06 10:30")]}
+    found, kinds_of = seen(first)
+    assert found.times(kinds_of) == ["chosen", "m.content", "prompt"]
+    found, kinds_of = seen(first, {"prompt": "no", "chosen": "2024-01-05", "rejected": "2024-01-05", "m": []})
+    assert found.times(kinds_of) == ["chosen", "m.content"]
+
+
+def test_times_are_looked_for_in_each_piece_that_a_reader_guesses_types_from() -> None:
+    # a piece is 10 MiB and the rest of the line that they end in; where they end with a line, the whole next line (file.read, file.readline)
+    text, time, mib = {"prompt": "no"}, {"prompt": "2024-01-05"}, 1 << 20
+    found = Lookalikes()
+    for row, size in ((text, 9 * mib), (time, 2 * mib), (text, 10 * mib)):
+        found.add(row, size)
+    assert found.times({"prompt": "text"}) == []
+    found.add(time, 1)  # 10 MiB exactly are behind us: this line still belongs to them
+    assert found.times({"prompt": "text"}) == []
+    found.add(time, 1)  # and this one is a piece of its own, until another comes
+    assert found.times({"prompt": "text"}) == ["prompt"]
+    found.add(text, 10 * mib)
+    assert found.times({"prompt": "text"}) == []
+
+
+def test_columns_with_nothing_but_numbers_are_named() -> None:
+    # what pandas.read_json makes numbers of, tried on it: 007 -> 7, 1e3, nan, " 7 "; but no empty text, no 0x10, and nothing inside objects
+    rows = [{"a": "007", "b": "1e3", "c": " 7 ", "d": "", "e": "0x10", "m": [say("user", "1")], "f": None},
+            {"a": "1", "b": "nan", "c": "8", "d": "1", "e": "1", "m": [say("user", "2")], "f": "1.50"}]
+    found, kinds_of = seen(*rows)
+    assert found.numbers(kinds_of) == ["a", "b", "c", "f"]
+    found, kinds_of = seen(*rows, dict.fromkeys(rows[0], "x"))
+    assert found.numbers(kinds_of) == []
 
 
 def test_only_columns_are_named_never_what_somebody_called_an_argument() -> None:
-    observed = Observed()
     talk = [say("user", "2024-01-05"), say("assistant", None, tool_calls=[call({"`<b>`\n---": "2024-01-05"})])]
-    observed.add({"m": talk, "n": [say("user", "2024-01-05")], "o": {"`<b>`": "2024-01-05"}})
+    found, kinds_of = seen({"m": talk, "n": [say("user", "2024-01-05")], "o": {"`<b>`": "2024-01-05"}})
     # m holds calls, so it is JSON text and nobody guesses at it; o's member is no name of a struct
-    assert observed.times == ["n.content"]
+    assert found.times(kinds_of) == ["n.content"]
 
 
 def test_a_point_inside_an_object_is_noticed() -> None:

@@ -540,7 +540,7 @@ def test_a_column_of_times_is_warned_about(tmp_path: Path) -> None:
     rows = [pair(pair_id="t", prompt="2024-01-05", chosen="2024-01-06", rejected="2024-01-07")]
     desk, source = approved_round(tmp_path, rows, alone=True)
     plain = signed_export(desk, source, tmp_path / "d", "trl-plain")
-    (note,) = [note for note in plain.facts.notes() if "reads as a time" in note]
+    (note,) = [note for note in plain.facts.notes() if "read as times" in note]
     assert "--parquet" in note and all(f"`{name}`" in note for name in ("prompt", "chosen", "rejected"))
     table = pq.read_table(signed_export(desk, source, tmp_path / "p", "trl-plain", parquet=True).folder / "train.parquet")
     assert table.to_pylist() == [{"prompt": "2024-01-05", "chosen": "2024-01-06", "rejected": "2024-01-07"}]
