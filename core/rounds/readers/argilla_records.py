@@ -1,8 +1,10 @@
 """Pairs out of Argilla's records: the fields that hold the replies, and the question whose answers decide between them.
 
-Either one ranking question over the replies (``ranking=preference``; its values are the names of fields, or are mapped by ``reply.VALUE=FIELD``), or
-one rating question for each reply (``rating.FIELD=QUESTION``). Only submitted answers count. Users who do not all choose the same two replies
-quarantine the row, unless ``reducer`` says how many become one; ``answers=suggestions`` lets the suggestions decide instead of the users.
+One ranking question over the replies (``ranking=preference``; its values are the names of fields, or are mapped by ``reply.VALUE=FIELD``), or one
+rating question for each reply (``rating.FIELD=QUESTION``), or one question whose answer names the better of two (``label=preference``): what
+each of its labels says is declared, ``choice.LABEL=FIELD`` or ``neither.LABEL=tie``, and no label is taken by its wording. Only submitted
+answers count. Users who do not all choose the same two replies quarantine the row, unless ``reducer`` says how many become one;
+``answers=suggestions`` lets the suggestions decide instead of the users.
 """
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from core.errors import RoundError, Where
 from core.rounds.columns import CellFault
@@ -33,6 +35,9 @@ from core.rounds.strict import described
 from core.rounds.typing_rows import RawRow
 
 _RATING, _REPLY, _RANKING = "rating.", "reply.", "ranking"
+_LABEL, _CHOICE, _NEITHER = "label", "choice.", "neither."
+_TIE, _NO_ANSWER = "tie", "no_answer"
+_BOTH: Final = ("better", "worse")
 _MEAN, _MAJORITY = "mean", "majority"
 _SUGGESTIONS: Final = "suggestions"
 _OPTIONS: Final[Mapping[str, Option]] = {
@@ -41,6 +46,9 @@ _OPTIONS: Final[Mapping[str, Option]] = {
     _RANKING: Option("the ranking question that orders the replies"),
     "reply.NAME": Option("the field of a ranked value that is no field's own name, such as reply.response-1=answer_a"),
     "rating.NAME": Option("the rating question of a reply's field, such as rating.response_1=rating_1; at least two"),
+    _LABEL: Option("the question whose answer, a label or a number, names the better of two replies"),
+    "choice.NAME": Option("the field of the better reply where the label is NAME, such as choice.response-1 better=answer_a"),
+    "neither.NAME": Option("what the label NAME says that chooses no reply: that they are equal, or nothing", (_TIE, _NO_ANSWER)),
     "status": STATUS_OPTION,
     "reducer": Option("how the answers of users who differ become one: mean (of ratings, or of ranks), or the pair that more than half chose",
                       (_MEAN, _MAJORITY)),
@@ -50,28 +58,39 @@ _OPTIONS: Final[Mapping[str, Option]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What one file's options say. ``fields``: the field of each reply; ``questions``: the rating question of each, or the one ranking."""
+    """What one file's options say. ``kind``: the option that declares the question; ``fields``: the field of each reply; ``questions``: the rating
+    question of each, or the one question; ``named``: ranked value or label -> field."""
 
+    kind: str
     fields: tuple[str, ...]
     questions: tuple[str, ...]
-    ranked: Mapping[str, str]
-    ranking: bool
+    named: Mapping[str, str]
+    neither: Mapping[str, str]
 
 
 def _plan(options: Mapping[str, str]) -> _Plan:
-    # by name: "the first of equal ones" must not hang on the order in which options were written
-    ratings = {name.removeprefix(_RATING): value for name, value in sorted(options.items()) if name.startswith(_RATING)}
+    ratings, labels = _family(options, _RATING), _family(options, _CHOICE)
     if ratings:
-        return _Plan(tuple(ratings), tuple(ratings.values()), {}, ranking=False)
-    ranked = {name.removeprefix(_REPLY): value for name, value in sorted(options.items()) if name.startswith(_REPLY)}
-    return _Plan(tuple(ranked.values()), (options[_RANKING],), ranked, ranking=True)
+        return _Plan(_RATING, tuple(ratings), tuple(ratings.values()), {}, {})
+    if _LABEL in options:
+        return _Plan(_LABEL, tuple(sorted(set(labels.values()))), (options[_LABEL],), labels, _family(options, _NEITHER))
+    ranked = _family(options, _REPLY)
+    return _Plan(_RANKING, tuple(ranked.values()), (options[_RANKING],), ranked, {})
+
+
+def _family(options: Mapping[str, str], family: str) -> dict[str, str]:
+    """The options of a family without its name; in order: "the first of equal ones" must not hang on how the options were ordered."""
+    return {name.removeprefix(family): value for name, value in sorted(options.items()) if name.startswith(family)}
 
 
 def _shape(row: Row, options: Mapping[str, str], counts: Counts) -> Row:
     plan = _plan(options)
     by_rater = [_answered(row, question, options, counts) for question in plan.questions]
-    plan, grades = _rankings(plan, by_rater[0], counts) if plan.ranking else (plan, _ratings(plan, by_rater))
-    shown = plan.questions * len(plan.fields) if plan.ranking else plan.questions
+    if plan.kind == _RANKING:
+        plan, grades = _rankings(plan, by_rater[0], counts)
+    else:
+        grades = _labels(plan, by_rater[0], counts) if plan.kind == _LABEL else _ratings(plan, by_rater)
+    shown = plan.questions if plan.kind == _RATING else plan.questions * len(plan.fields)
     replies = [Reply(field_text(row, field), field, question) for field, question in zip(plan.fields, shown, strict=True)]
     if not grades:
         counted(counts, "missing_score", "have no submitted answer" if "answers" not in options else "have no suggestion")
@@ -126,13 +145,35 @@ def _rankings(plan: _Plan, found: Sequence[Answer], counts: Counts) -> tuple[_Pl
     """The plan with its replies, and one list of grades for each rater: the rank below zero, so that the first is the highest."""
     question = plan.questions[0]
     ranks = [_ranks(answer.value, question, counts) for answer in found]
-    names = {name: plan.ranked.get(name, name) for rank in ranks for name in rank}
-    unknown = next((name for name in names if plan.ranked and name not in plan.ranked), None)
+    names = {name: plan.named.get(name, name) for rank in ranks for name in rank}
+    unknown = next((name for name in names if plan.named and name not in plan.named), None)
     if unknown is not None:
-        raise CellFault(question, "unknown_value", f"one of {', '.join(plan.ranked)}", described(unknown))
-    order = list(plan.ranked) or sorted(names)
-    plan = replace(plan, fields=tuple(names.get(name) or plan.ranked[name] for name in order))
+        raise CellFault(question, "unknown_value", f"one of {', '.join(plan.named)}", described(unknown))
+    order = list(plan.named) or sorted(names)
+    plan = replace(plan, fields=tuple(names.get(name) or plan.named[name] for name in order))
     return plan, [[None if (rank := ranked.get(name)) is None else -rank for name in order] for ranked in ranks]
+
+
+def _labels(plan: _Plan, found: Sequence[Answer], counts: Counts) -> list[list[Fraction | None]]:
+    """One list of grades for each rater: 1 for the reply that the label chose and 0 for the other, a half for each of a tie."""
+    (question,) = plan.questions
+    graded: list[list[Fraction | None]] = []
+    for answer in found:
+        # a rating question over two replies is answered by a number
+        label = str(answer.value) if type(answer.value) is int else answer.value
+        if not isinstance(label, str):
+            raise CellFault(question, "wrong_type", "one label, or a number", described(label))
+        if label not in plan.named and label not in plan.neither:
+            known = ", ".join([*plan.named, *plan.neither])
+            raise CellFault(question, "unknown_value", f"one of the declared labels {known}; declare {_CHOICE}LABEL=FIELD or {_NEITHER}LABEL={_TIE}",
+                            described(label))
+        if plan.neither.get(label) == _NO_ANSWER:
+            counts["no_choice", f"answers to {question} are {described(label)}, declared to be no answer, and do not count"] += 1
+        elif label in plan.neither:
+            graded.append([Fraction(1, len(plan.fields)) for _ in plan.fields])
+        else:
+            graded.append([Fraction(int(field == plan.named[label])) for field in plan.fields])
+    return graded
 
 
 def _ranks(value: Any, question: str, counts: Counts) -> dict[str, Fraction | None]:
@@ -158,14 +199,14 @@ def _decided(
     """The replies that become the pair, and their ratings where they have one each: what all raters gave, or the declared mean."""
     first, reducer, question = options.get("ties") == FIRST, options.get("reducer"), plan.questions[0]
     mean = _mean(grades)
-    shown = [None if value is None else -value for value in mean] if plan.ranking else mean
+    shown = [None if value is None else -value for value in mean] if plan.kind == _RANKING else mean
     if reducer == _MEAN or len(grades) == 1:
         found = ends(mean, first=first)
         if found is None:
             raise undecided(question, shown, counts)
     else:
         found = _agreed([ends(one, first=first) for one in grades], reducer, question, shown, counts)
-    if plan.ranking or not (reducer == _MEAN or all(list(one) == list(grades[0]) for one in grades)):
+    if plan.kind != _RATING or not (reducer == _MEAN or all(list(one) == list(grades[0]) for one in grades)):
         return found, None
     best, worst = (mean[index] for index in found)
     return found, None if best is None or worst is None else (best, worst)
@@ -200,27 +241,38 @@ def _recognise(rows: Sequence[Any], path: Path) -> str | None:
 def _checked(chosen: Format) -> Format:
     """The format, with the options checked that only make sense together."""
     def rows(declared: Declared) -> Iterator[RawRow]:
-        options = declared.options
-        ratings = sum(name.startswith(_RATING) for name in options)
-        if (ratings == 0) == (_RANKING not in options) or ratings == 1:
-            raise RoundError(
-                "missing_option", expected="one ranking question, or a rating question for each of at least two replies",
-                got=f"{ratings} rating questions and {'a' if _RANKING in options else 'no'} ranking question", where=Where(declared.file),
-                remedy=f"declare {_RANKING}=QUESTION, or {_RATING}FIELD=QUESTION for each reply",
-            )
-        plan = _plan(options)
-        if len(set(plan.fields)) < len(plan.fields) or (ratings and len(set(plan.questions)) < len(plan.questions)):
-            raise RoundError(
-                "said_twice", expected="another field, and another rating question, for each reply", got="one named twice",
-                where=Where(declared.file), remedy=f"correct the options {_RATING}FIELD or {_REPLY}VALUE",
-            )
-        declared.notes.extend(unseen_questions(declared, plan.questions))
+        _check_options(declared)
+        declared.notes.extend(unseen_questions(declared, _plan(declared.options).questions))
         return chosen.rows(declared)
 
     return replace(chosen, rows=rows)
 
 
+def _check_options(declared: Declared) -> None:
+    options = declared.options
+    ratings, labels, neither = (_family(options, family) for family in (_RATING, _CHOICE, _NEITHER))
+    asked = [*([_RATING] if ratings else []), *(name for name in (_RANKING, _LABEL) if name in options)]
+    if len(asked) != 1 or len(ratings) == 1:
+        _refuse(declared, "missing_option", "one ranking question, one label question, or a rating question for each of at least two replies",
+                f"{len(ratings)} rating questions, and {' and '.join(asked) or 'none of the others'}",
+                f"declare {_RANKING}=QUESTION, {_LABEL}=QUESTION, or {_RATING}FIELD=QUESTION for each reply")
+    if (labels or neither or asked == [_LABEL]) and (asked != [_LABEL] or len(set(labels.values())) != len(_BOTH)):
+        _refuse(declared, "missing_option", "a label question, and labels that choose either of two replies",
+                f"{asked[0]} and labels for {' and '.join(sorted(set(labels.values()))) or 'no reply'}",
+                f"declare {_LABEL}=QUESTION, and {_CHOICE}LABEL=FIELD for each label that chooses a reply")
+    plan = _plan(options)
+    if labels.keys() & neither.keys() or (asked != [_LABEL] and len(set(plan.fields)) < len(plan.fields)) or (
+        ratings and len(set(plan.questions)) < len(plan.questions)
+    ):
+        _refuse(declared, "said_twice", "another field, and another rating question, for each reply; each label once", "one named twice",
+                f"correct the options {_RATING}FIELD, {_REPLY}VALUE or {_CHOICE}LABEL")
+
+
+def _refuse(declared: Declared, code: str, expected: str, got: str, remedy: str) -> NoReturn:
+    raise RoundError(code, expected=expected, got=got, remedy=remedy, where=Where(declared.file))
+
+
 FORMATS: Final = (
-    _checked(preference_format("argilla-records", "Argilla's records: pairs by the answers to a ranking or rating question", _shape, _recognise,
-                               _OPTIONS)),
+    _checked(preference_format("argilla-records", "Argilla's records: pairs by the answers to a ranking, label or rating question",
+                               _shape, _recognise, _OPTIONS)),
 )
