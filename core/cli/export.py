@@ -12,8 +12,9 @@ import typer
 from core.cli import output
 from core.cli.acting import seen_ledger
 from core.cli.options import DEFAULT_WORKSPACE, JsonOption, RoundArgument, WorkspaceOption
+from core.errors import ExportError
 from core.export.beside import UNKNOWN_LICENSE, Wanted
-from core.export.dataset import Dataset, export_dataset
+from core.export.dataset import Dataset, check_place, export_dataset
 from core.export.provenance import Provenance, signed_provenance, unsigned_provenance
 from core.export.shape import EXTRAS
 from core.export.shapes import SHAPES
@@ -59,6 +60,9 @@ def export_command(
     if grid is not None and not unsigned:
         raise typer.BadParameter("--grid goes with --unsigned: a signed export has the grid that was signed")
     place = Workspace.open(workspace)
+    # before the minutes that verifying takes; the exporter looks again
+    check_place(to)
+    _check_outside(place, to)
     with output.progress(quiet=as_json) as progress:
         provenance = _provenance(place, selector, grid, unsigned, progress)
         dataset = export_dataset(provenance, wanted, to, lambda done, total: progress("writing", done, total))
@@ -72,6 +76,16 @@ def _provenance(place: Workspace, selector: str, grid: Path | None, unsigned: bo
         return unsigned_provenance(place, source, rules, lambda done, total: progress("pairs", done, total))
     seen_ledger(Ledger(place.ledger_file))
     return signed_provenance(place, source, datetime.now(UTC))
+
+
+def _check_outside(place: Workspace, to: Path) -> None:
+    """Not among the workspace's own files: a folder beside the rounds would be listed as a broken one, one beside receipts as theirs."""
+    kept = (place.rounds_dir, place.assessments_dir, place.ledger_file.parent, place.grids_dir, place.keys_dir, place.prepared_dir, place.tmp_dir)
+    parent = to.absolute().parent.resolve()
+    for folder in kept:
+        if parent.is_relative_to(folder.resolve()):
+            raise ExportError("place_is_kept", expected=f"a folder outside {folder.name}, which the workspace keeps its own files in", got=str(to),
+                              remedy="choose another place")
 
 
 def _one_of(value: str, choices: tuple[str, ...], option: str) -> str:

@@ -103,14 +103,19 @@ def _refuse_column(expected: str, got: str) -> None:
     raise ExportError("column_not_possible", expected=expected, got=got, remedy="leave the column out")
 
 
-@contextmanager
-def _appearing(folder: Path) -> Iterator[Path]:
-    """A folder of another name beside ``folder``, renamed to it when the block is through, removed when it is not."""
+def check_place(folder: Path) -> None:
+    """A dataset may be written here. Raises ExportError ``name_taken``, ``no_parent``."""
     if os.path.lexists(folder):
         raise ExportError("name_taken", expected="a folder that does not exist yet", got=str(folder),
                           remedy="choose another one: nothing is overwritten")
     if not folder.parent.is_dir():
         raise ExportError("no_parent", expected="a folder in one that exists", got=str(folder), remedy=f"make {folder.parent} first")
+
+
+@contextmanager
+def _appearing(folder: Path) -> Iterator[Path]:
+    """A folder of another name beside ``folder``, renamed to it when the block is through, removed when it is not."""
+    check_place(folder)
     place: Path | None = None
     try:
         place = Path(tempfile.mkdtemp(prefix=".export-", dir=folder.parent))

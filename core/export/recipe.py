@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from core.export.provenance import Provenance
-from core.export.safe_text import code
+from core.export.safe_text import code, decimals
 from core.settings import SETTINGS
 
 LOSS_NOTE: Final = (
@@ -78,5 +78,12 @@ def recipe_text(document: Mapping[str, Any]) -> str:
 
 
 def _spelling(entry: Mapping[str, Any]) -> str:
-    said = ", ".join(f"`{name}={value!r}`" for name, value in entry["settings"].items())
+    said = ", ".join(f"`{name}={_shown(value)}`" for name, value in entry["settings"].items())
     return f"{said}; without {entry['without']}" if "without" in entry else said
+
+
+def _shown(value: Any) -> str:
+    # people paste these into YAML, where 1e-05 is a text
+    if isinstance(value, float):
+        return decimals(value)
+    return f"[{', '.join(map(_shown, value))}]" if isinstance(value, list) else repr(value)

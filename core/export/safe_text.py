@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, Final
 
 from core.settings import SETTINGS
@@ -59,5 +60,14 @@ def _entry(head: str, item: Any, depth: int) -> Iterator[str]:
 
 
 def scalar(value: str | float | bool | None) -> str:
-    """A scalar of the front matter: JSON's own spelling, which YAML reads as the same value."""
-    return json.dumps(one_line(value), ensure_ascii=False) if isinstance(value, str) else json.dumps(value)
+    """A scalar of the front matter: JSON's own spelling, which YAML reads as the same value; but for an exponent, which YAML 1.1 wants a
+    point before, or 1e-05 is a text."""
+    if isinstance(value, str):
+        return json.dumps(one_line(value), ensure_ascii=False)
+    return decimals(value) if isinstance(value, float) else json.dumps(value)
+
+
+def decimals(value: float) -> str:
+    """A finite number without an exponent, and with a point: the same number to every reader."""
+    digits = format(Decimal(repr(value)), "f")
+    return digits if "." in digits else f"{digits}.0"

@@ -14,6 +14,8 @@ from support_signing import seal_document
 
 from core.canonical import sha256_hex
 from core.export.provenance import UNSIGNED
+from core.export.recipe import recipe_text
+from core.export.safe_text import scalar, yaml_lines
 from core.signing.statement import build_statement
 
 # who approved
@@ -80,3 +82,21 @@ def test_a_signed_export_names_its_receipt_in_the_same_places(tmp_path: Path) ->
         assert (said["signed"], said["statement"], said["receipt_sha256"]) == (True, "approved", digest)
     assert list(json.loads((done.folder / "dataset_info.json").read_text("utf-8"))) == ["r1"]
     assert "unsigned" not in (done.folder / "training-recipe.md").read_text("utf-8").lower()
+
+
+# numbers in YAML
+
+
+@pytest.mark.parametrize(("value", "text"), [
+    (1e-05, "0.00001"), (0.05, "0.05"), (1.0, "1.0"), (1e22, "10000000000000000000000.0"), (-2.5e-07, "-0.00000025"),
+])
+def test_a_number_has_no_exponent_where_yaml_would_read_a_text(value: float, text: str) -> None:
+    # YAML 1.1, which PyYAML follows, reads 1e-05 as a text: a number with an exponent wants a point
+    assert scalar(value) == text and float(text) == value
+    assert list(yaml_lines({"threshold": value})) == [f"threshold: {text}"]
+
+
+def test_small_weights_of_the_recipe_are_numbers_where_they_are_pasted() -> None:
+    entry = {"trainers": {"t": {"settings": {"rl_beta": 1e-05, "weights": [1.0, 1e-06], "kind": "dpo"}}}, "notes": [], "signed": True,
+             "objective": {"beta": "0.00001", "alpha": "0.000001", "formula": "f"}, "grid": {"name": "g", "version": 1, "digest": "0"}}
+    assert "`rl_beta=0.00001`, `weights=[1.0, 0.000001]`, `kind='dpo'`" in recipe_text(entry)

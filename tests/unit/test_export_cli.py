@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -103,3 +104,34 @@ def test_a_grid_of_ones_own_goes_with_unsigned(capsys: pytest.CaptureFixture[str
     recipe = json.loads((tmp_path / "d" / "training-recipe.json").read_text("utf-8"))
     assert code == 0 and (recipe["objective"]["beta"], recipe["grid"]["name"]) == ("0.2", "mine")
     assert recipe["trainers"]["trl"]["settings"]["beta"] == 0.2
+
+
+@pytest.mark.parametrize("inside", [
+    "rounds/pairs", "ledger/evidence/pairs", "assessments/x", "keys/pairs", "prepared/pairs", "rounds/../rounds/pairs",
+])
+def test_a_dataset_is_not_written_among_the_workspaces_own_files(
+    made: tuple[Desk, Round], capsys: pytest.CaptureFixture[str], inside: str,
+) -> None:
+    root = made[0].workspace.root
+    before = sorted(root.rglob("*"))
+    code, out, err = call(capsys, "export", "r1", "--to", root / inside)
+    assert (code, out) == (4, "") and "place_is_kept" in err
+    assert sorted(root.rglob("*")) == before
+
+
+def test_a_dataset_may_lie_in_the_workspace_beside_them(made: tuple[Desk, Round], capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    root = made[0].workspace.root
+    assert call(capsys, "export", "r1", "--to", root / "pairs")[0] == 0
+    shutil.rmtree(root / "pairs")
+
+
+def test_a_place_that_is_taken_is_told_before_anything_is_verified(
+    made: tuple[Desk, Round], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+) -> None:
+    def never(*_: Any) -> None:
+        raise AssertionError("verified first")
+
+    monkeypatch.setattr("core.cli.export.signed_provenance", never)
+    (tmp_path / "pairs").mkdir()
+    code, _, err = call(capsys, "export", "r1", "--to", "pairs")
+    assert code == 4 and "[name_taken]" in err
