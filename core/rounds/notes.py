@@ -16,6 +16,7 @@ from core.canonical import sha256_hex
 from core.rounds.columns import LOGPS
 from core.rounds.folder import Round
 from core.rounds.near_ids import look_alikes
+from core.rounds.outcome_arms import differing_declarations
 from core.rounds.outcome_documents import differing_documents
 from core.rounds.quarantine import in_words, stored_reasons
 from core.rounds.rollout_faults import PART as ROLLOUTS
@@ -74,6 +75,8 @@ def _sources(source: Round) -> Iterator[Note]:
     for part, found in source.manifest.sources.items():
         for item in found:
             yield Note("foreign_format", f"{part}: {item.sentence()}")
+    if differing := differing_declarations(source.manifest.sources.get("outcomes", ())):
+        yield warning("arms_read_differently", f"what decides a verdict is not declared alike for the two arms: {'; '.join(differing)}")
 
 
 def _models(source: Round) -> Iterator[Note]:
@@ -129,8 +132,8 @@ def _outcomes(source: Round) -> Iterator[Note]:
     for (code, text), names in faults.items():
         if names:
             yield warning(code, f"{text}: {named(sorted(names))}")
-    if differing := differing_documents(table):
-        yield warning("other_document", f"the arms were asked different documents (doc_hash differs): {named(differing)}")
+    for code, text, differing in differing_documents(table):
+        yield warning(code, f"{text}: {named(differing)}")
 
 
 def _behaviours(source: Round) -> Iterator[Note]:

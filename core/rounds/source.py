@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from core.canonical import canonical_bytes
 from core.errors import CountersignError, RoundError, Where
@@ -16,6 +16,8 @@ from core.rounds.strict import described, joined
 from core.rounds.typing_rows import RawRow
 
 Item = dict[str, Any]
+_DECLARABLE: Final = ("missing_option", "several_filters", "undeclared_verdict")
+"""Faults of a declaration, not of the row at which they come to light."""
 PlaceOf = Callable[[str, str, str, int], Where]
 """(part, key of the list, file, line) -> where that row stands: the key is the judge id or the origin."""
 
@@ -39,9 +41,8 @@ class RoundSource:
 
 def refuse_row(fault: RowFault, where: Where) -> NoReturn:
     """A row that cannot be typed, where one such row refuses the whole."""
-    raise RoundError(
-        fault.code, expected=fault.expected, got=fault.got, remedy="correct this row; nothing was written", where=where,
-    )
+    remedy = "declare the option" if fault.code in _DECLARABLE else "correct this row"
+    raise RoundError(fault.code, expected=fault.expected, got=fault.got, remedy=f"{remedy}; nothing was written", where=where)
 
 
 def without_faults(batches: Iterable[TypedBatch], place: Callable[[RowFault], Where]) -> Iterator[TypedBatch]:

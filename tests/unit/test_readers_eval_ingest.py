@@ -15,7 +15,10 @@ from support_rounds import ROUND, ingested, nothing_written
 from core.cli.main import run
 from core.errors import RoundError
 from core.gates.holdout import pair_outcomes
+from core.rounds.declared import Source
 from core.rounds.folder import Round
+from core.rounds.notes import round_notes
+from core.rounds.outcome_arms import differing_declarations
 
 IFEVAL = Path(__file__).parents[2] / "data" / "sources" / "ifeval"
 
@@ -88,6 +91,52 @@ def test_two_arms_of_inspect_with_epochs_as_runs(tmp_path: Path, form: str) -> N
     assert report.counts["outcomes"] == 16
     assert sorted(set(source.table("outcomes")["run"].to_pylist())) == [1, 2]
     assert arms(source) == (3, 2, 0, 1)
+
+
+def lm_notes(tmp_path: Path, candidate: dict[str, Any], base: dict[str, str], other: dict[str, str]) -> dict[str, str]:
+    """The notes of a round of one item by lm-eval: ``candidate`` changes the candidate's row; then the options of the two arms."""
+    place = tmp_path / "input"
+    place.mkdir()
+    files = {
+        "baseline": (jsonl(place, [lm_row(0)], "base.jsonl"), "lm-eval", base),
+        "candidate": (jsonl(place, [lm_row(0, **candidate)], "candidate.jsonl"), "lm-eval", other),
+    }
+    source, _ = ingested(tmp_path, folder(place, ["0"], files))
+    return {note.code: note.text for note in round_notes(source)}
+
+
+@pytest.mark.parametrize(("changed", "code"), [
+    ({"prompt_hash": "f" * 64}, "other_prompt"), ({"target_hash": "f" * 64}, "other_target"), ({"doc_hash": "f" * 64}, "other_document"),
+    # another document has another prompt and answer: told once
+    ({"doc_hash": "f" * 64, "prompt_hash": "e" * 64, "target_hash": "d" * 64}, "other_document"),
+])
+def test_arms_that_were_not_asked_the_same_are_named(tmp_path: Path, changed: dict[str, str], code: str) -> None:
+    notes = lm_notes(tmp_path, changed, {}, {})
+    assert [name for name in notes if name.startswith("other_")] == [code]
+    assert notes[code].endswith(": '0'")
+
+
+def test_arms_that_were_asked_the_same_have_no_such_note(tmp_path: Path) -> None:
+    notes = lm_notes(tmp_path, {}, {"filter": "strict-match"}, {"filter": "strict-match"})
+    assert not {name for name in notes if name.startswith(("other_", "arms_"))}
+
+
+def test_arms_that_are_read_by_other_rules_are_named(tmp_path: Path) -> None:
+    notes = lm_notes(tmp_path, {"filter": "flexible"}, {"filter": "strict-match"}, {"filter": "flexible", "pass": ">=0.5"})
+    assert notes["arms_read_differently"] == (
+        "what decides a verdict is not declared alike for the two arms: filter: 'strict-match' (baseline) against 'flexible' (candidate); "
+        "pass: not declared (baseline) against '>=0.5' (candidate)"
+    )
+
+
+def test_strict_against_loose_results_of_ifeval_are_named_by_their_files() -> None:
+    def source(arm: str, file: str, **more: str) -> Source:
+        return Source(file, "ifeval", {"arm": arm, "id": "sha256:prompt"} | more)
+
+    strict, loose = source("baseline", "eval_results_strict.3b.jsonl"), source("candidate", "eval_results_loose.7b.jsonl")
+    assert differing_declarations([strict, loose]) == ["results: 'strict' (baseline) against 'loose' (candidate)"]
+    assert differing_declarations([strict, source("candidate", "eval_results_strict.7b.jsonl.gz", slice="key", prefix="a/")]) == []
+    assert differing_declarations([strict]) == []
 
 
 def test_two_arms_of_inspect_reduced_by_declaration(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def test_a_log_that_inspect_wrote(log: Path, passed: list[bool]) -> None:
     assert [(row["id"], row["run"]) for row in rows] == [(name, epoch) for epoch in (1, 2) for name in ("1", "2", "3", "4")]
     assert [row["passed"] for row in rows] == passed
     assert [row["response"] for row in rows] == ["yes" if right else "no" for right in passed]
-    assert notes == ["numbered_ids", "texts_as_verdicts"]
+    assert notes == ["log_of", "numbered_ids", "texts_as_verdicts"]
     assert recognise([], log)
 
 
@@ -99,7 +99,10 @@ def test_samples_without_a_verdict_keep_their_row_and_are_named(tmp_path: Path) 
         ("ok", True), ("failed", None), ("void", None), ("bare", None), ("edited", True), ("cut", True),
     ]
     assert (rows[5]["limit"], "limit" in rows[0]) == ("token", False)
-    assert notes == ["texts_as_verdicts", "no_verdict", "sample_error", "invalidated_sample", "edited_score", "no_score", "sample_limits"]
+    assert notes == [
+        "log_of", "sample_count_not_stated", "texts_as_verdicts", "no_verdict", "sample_error", "invalidated_sample", "edited_score", "no_score",
+        "sample_limits",
+    ]
     assert [row["passed"] for row in read(FORMAT, path, reducer="any")[0]] == [True, None, None, None, True, True]
 
 
@@ -113,9 +116,11 @@ def test_a_log_that_is_not_a_finished_one_is_refused(tmp_path: Path, form: str, 
 
 
 def test_a_log_says_how_many_samples_it_should_hold(tmp_path: Path) -> None:
-    assert "sample_count" in read(FORMAT, json_log(tmp_path, [sample(1)], results={"total_samples": 2}))[1]
-    assert "sample_count" not in read(FORMAT, json_log(tmp_path, [sample(1)], results={"total_samples": 1}))[1]
-    assert "invalidated_log" in read(FORMAT, json_log(tmp_path, [sample(1)], invalidated=True))[1]
+    for stated in (0, 2):
+        path = json_log(tmp_path, [sample(1)], results={"total_samples": stated})
+        assert fault(FORMAT, path) == ("sample_count", "log.json, field samples")
+    assert read(FORMAT, json_log(tmp_path, [sample(1)], results={"total_samples": 1}))[1] == ["log_of", "numbered_ids", "texts_as_verdicts"]
+    assert fault(FORMAT, json_log(tmp_path, [sample(1)], invalidated=True)) == ("invalidated_log", "log.json")
     assert fault(FORMAT, json_log(tmp_path, []))[0] == "no_rows"
     assert fault(FORMAT, eval_log(tmp_path, []))[0] == "no_rows"
 

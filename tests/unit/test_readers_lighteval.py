@@ -1,6 +1,7 @@
 """lighteval details: the metric of a struct, ids of the documents, and layouts that are not read."""
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import pyarrow as pa
@@ -28,8 +29,8 @@ def test_rows_become_outcomes(tmp_path: Path) -> None:
     path = details(tmp_path, [details_row(0), details_row(1, 0.0), details_row(2, None)])
     rows, notes = read(FORMAT, path, arm="candidate")
     assert rows == [
-        {"id": "0", "arm": "candidate", "passed": True, "response": "18"}, {"id": "1", "arm": "candidate", "passed": False, "response": "18"},
-        {"id": "2", "arm": "candidate", "passed": None, "response": "18"},
+        {"id": str(number), "arm": "candidate", "passed": passed, "response": "18",
+         "prompt_hash": hashlib.sha256(f"Question {number}?".encode()).hexdigest()} for number, passed in enumerate([True, False, None])
     ]
     assert notes == ["numbers_as_verdicts", "no_verdict"]
     assert recognise([], path)
@@ -88,3 +89,9 @@ def test_broken_and_other_files(tmp_path: Path) -> None:
     empty = tmp_path / "details_empty.parquet"
     pq.write_table(pa.Table.from_pylist([details_row(0)]).slice(0, 0), empty)
     assert fault(FORMAT, empty)[0] == "no_rows"
+
+
+def test_a_metric_of_which_less_is_better_needs_a_rule(tmp_path: Path) -> None:
+    path = details(tmp_path, [details_row(0) | {"metric": {"wer": 1.0}}])
+    assert fault(FORMAT, path) == ("undeclared_direction", "details_demo.parquet, field wer")
+    assert verdicts(FORMAT, path, **{"pass": "<0.1"}) == [("0", False)]

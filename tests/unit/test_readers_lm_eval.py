@@ -33,8 +33,8 @@ def test_multiple_choice_that_lm_eval_wrote(metric: str, passed: list[bool]) -> 
 def test_rows_become_outcomes_and_the_notes_say_what_was_made_of_them(tmp_path: Path) -> None:
     rows, notes = read(FORMAT, jsonl(tmp_path, [lm_row(0), lm_row(1, exact_match=0.0)]), arm="candidate")
     assert rows == [
-        {"id": "0", "arm": "candidate", "passed": True, "response": "The answer is 18.", "doc_hash": "0" * 64},
-        {"id": "1", "arm": "candidate", "passed": False, "response": "The answer is 18.", "doc_hash": "0" * 64},
+        {"id": str(number), "arm": "candidate", "passed": not number, "response": "The answer is 18.", "doc_hash": "0" * 64, "prompt_hash": "1" * 64,
+         "target_hash": "2" * 64} for number in (0, 1)
     ]
     assert notes == ["numbered_ids", "numbers_as_verdicts"]
 
@@ -59,6 +59,38 @@ def test_filters_are_never_mixed(tmp_path: Path) -> None:
     assert [row["passed"] for row in rows] == [False, False]
     assert "other_filters" in notes
     assert fault(FORMAT, path, filter="none") == ("no_rows", "samples_demo.jsonl, field filter")
+
+
+def test_the_filters_of_the_whole_file_are_listed_where_one_has_to_be_declared(tmp_path: Path) -> None:
+    """Two documents under three filters, and a row that is no object: the third filter comes after the one at which reading stops."""
+    rows: list[Any] = [lm_row(number, filter=name) for number in (0, 1) for name in ("strict-match", "flexible", "none")]
+    values, _ = read(FORMAT, jsonl(tmp_path, [*rows, []]))
+    assert (values[1].expected, values[1].got) == (
+        "one filter, declared (--option filter=NAME)", "3 filters: flexible (2 rows), none (2 rows), strict-match (2 rows)",
+    )
+
+
+@pytest.mark.parametrize("metric", ["ter", "word_perplexity", "Brier_Score", "pct_stereotype"])
+def test_a_metric_of_which_less_is_better_needs_a_rule(tmp_path: Path, metric: str) -> None:
+    """Read as it stands, the 1 of such a metric would be a pass."""
+    path = jsonl(tmp_path, [lm_row(0, metrics=[metric], **{metric: 1.0}), lm_row(1, metrics=[metric], **{metric: 0.0})])
+    assert fault(FORMAT, path) == ("undeclared_direction", f"samples_demo.jsonl, field {metric}")
+    assert fault(FORMAT, path, metric=metric)[0] == "undeclared_direction"
+    assert verdicts(FORMAT, path, **{"pass": "<=0.5"}) == [("0", False), ("1", True)]
+
+
+def test_a_fraction_says_which_option_declares_what_passes(tmp_path: Path) -> None:
+    (value,), _ = read(FORMAT, jsonl(tmp_path, [lm_row(0, exact_match=0.5)]))
+    assert "--option 'pass=>=0.5'" in value.expected
+    (value,), _ = read(FORMAT, jsonl(tmp_path, [lm_row(0, exact_match=[1])]), **{"pass": ">=0.25"})
+    assert value.expected == "a value that the declared rule pass=>=0.25 speaks of"
+
+
+def test_tasks_that_number_their_documents_alike_are_told_apart_by_a_prefix(tmp_path: Path) -> None:
+    path = jsonl(tmp_path, [lm_row(0), lm_row(1)])
+    assert [name for name, _ in verdicts(FORMAT, path, prefix="gsm8k/")] == ["gsm8k/0", "gsm8k/1"]
+    values, _ = read(FORMAT, jsonl(tmp_path, [lm_row(0), lm_row(0)]), prefix="gsm8k/")
+    assert values[1].got == '"gsm8k/0" twice'
 
 
 def test_a_file_of_an_older_release_has_neither_filter_nor_list_of_metrics(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from core.rounds.columns import CellFault
 from core.rounds.readers.containers import raw_rows
 from core.rounds.readers.format import Declared, Format, Option
-from core.rounds.readers.outcome_rows import OPTIONS, PART, Outcomes, mapped
+from core.rounds.readers.outcome_rows import OPTIONS, PART, Outcomes, digest_of, mapped
 from core.rounds.readers.places import DIGEST, IdPlace, placed
 from core.rounds.readers.verdicts import VerdictRule
 from core.rounds.strict import described
@@ -29,6 +29,7 @@ class _Results:
     """Reads the rows of one result file."""
 
     def __init__(self, declared: Declared) -> None:
+        self._by_prompt = declared.options["id"] == _PROMPT_DIGEST
         self.outcomes = Outcomes(declared, IdPlace(declared.options["id"], NAME), VerdictRule(declared, _VERDICT))
 
     def outcome(self, row: dict[str, Any]) -> dict[str, Any]:
@@ -38,7 +39,9 @@ class _Results:
             raise CellFault(_VERDICT, "wrong_type", "true or false", described(verdict))
         if not isinstance(each, list) or not all(isinstance(one, bool) for one in each) or all(each) is not verdict:
             raise CellFault(_LIST, "verdict_conflict", f"flags that say together what {_VERDICT} says ({described(verdict)})", described(each))
-        return self.outcomes.outcome(row, verdict, response=row.get("response"))
+        # an id that is the digest of the prompt says by itself what was asked
+        asked = {} if self._by_prompt else digest_of("prompt_hash", row.get("prompt"))
+        return self.outcomes.outcome(row, verdict, response=row.get("response"), extra=asked)
 
 
 def rows(declared: Declared) -> Iterator[RawRow]:

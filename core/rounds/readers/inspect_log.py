@@ -1,8 +1,8 @@
 """Inspect logs: ``.eval`` (a zip file of JSON) and ``.json``. One outcome a sample, that is an (id, epoch); an epoch is a run.
 
-Only a log whose status is ``success`` is read. A sample that was not scored (a literal NaN, no score, an error) or was invalidated
-keeps its row without a verdict, so that the gates see what is missing. The values ``P`` and ``N`` (partial, no answer) need a rule
-(option ``pass``); without one they are refused.
+Only a log whose status is ``success`` is read, and only with every sample that it speaks of (``inspect_counts``). A sample that was not
+scored (a literal NaN, no score, an error) or was invalidated keeps its row without a verdict, so that the gates see what is missing. The
+values ``P`` and ``N`` (partial, no answer) need a rule (option ``pass``); without one they are refused.
 Structure: inspect_ai.log of UKGovernmentBEIS/inspect_ai, log format version 2.
 """
 from __future__ import annotations
@@ -17,10 +17,11 @@ from core.errors import RoundError, Where
 from core.rounds.columns import CellFault
 from core.rounds.notes import Note, named, warning
 from core.rounds.readers.archive import Archive, opened_archive
-from core.rounds.readers.epochs import REDUCERS, reduced
+from core.rounds.readers.epochs import REDUCERS, named_reducer, reduced
 from core.rounds.readers.format import Declared, Format, Option
+from core.rounds.readers.inspect_counts import Held
 from core.rounds.readers.inspect_json import parse_log
-from core.rounds.readers.outcome_rows import OPTIONS, PART, Outcomes, mapped
+from core.rounds.readers.outcome_rows import OPTIONS, PART, Outcomes, digest_of, mapped
 from core.rounds.readers.packed import name_parts, opened, read_whole
 from core.rounds.readers.places import IdPlace
 from core.rounds.readers.verdicts import VerdictRule
@@ -52,12 +53,11 @@ class _Log:
         self._outcomes: Outcomes | None = None
         self._named: dict[str, list[str]] = {"sample_error": [], "invalidated_sample": [], "edited_score": [], "no_score": []}
         self._limits: Counter[str] = Counter()
-        self._found = 0
         self._header = self._checked(header)
+        self._held = Held(self._header, declared.file)
 
     def outcome(self, sample: dict[str, Any]) -> dict[str, Any]:
         """One sample as an outcome. Raises CellFault."""
-        self._found += 1
         epoch = sample.get("epoch")
         if type(epoch) is not int:
             raise CellFault("epoch", "wrong_type" if "epoch" in sample else "missing_field", "an integer", described(epoch))
@@ -66,15 +66,17 @@ class _Log:
         limit = _object(sample, "limit").get("type")
         if isinstance(limit, str):
             self._limits[limit] += 1
-        return self._of_file().outcome(
-            sample, value, run=epoch, response=_response(sample), extra={"limit": limit if isinstance(limit, str) else None},
-        )
+        kept = {"limit": limit if isinstance(limit, str) else None} | _asked(sample)
+        found = self._of_file().outcome(sample, value, run=epoch, response=_response(sample), extra=kept)
+        self._held.add(sample[_ID], epoch)
+        return found
 
     def finish(self) -> None:
         """Check the log as a whole and add its notes."""
         notes, file = self._declared.notes, self._declared.file
-        if not self._found:
+        if not self._held.samples:
             self._refuse("no_rows", "samples", "none", "hand over a log written with its samples (log_samples)")
+        notes += self._held.check()
         self._of_file().finish()
         texts = {
             "sample_error": "samples ended with an error and have no verdict", "invalidated_sample": "samples were invalidated and have no verdict",
@@ -82,18 +84,16 @@ class _Log:
         }
         notes += [warning(code, f"{file}: {len(names)} {texts[code]}: {named(names)}") for code, names in self._named.items() if names]
         if self._header.get("invalidated") is True and not self._named["invalidated_sample"]:
-            notes.append(warning("invalidated_log", f"{file}: the log is marked as invalidated, and none of its samples is"))
+            self._refuse("invalidated_log", "a log that holds its invalidated samples, or is not marked as invalidated",
+                         "one that is marked as invalidated, and none of whose samples is", "hand over the whole log as Inspect wrote it")
         if self._limits:
             each = ", ".join(f"{kind} {count}" for kind, count in sorted(self._limits.items()))
             notes.append(Note("sample_limits", f"{file}: samples that ended at a limit, scored as they stood: {each}"))
-        stated = (self._header.get("results") or {}).get("total_samples")
-        if type(stated) is int and stated != self._found:
-            notes.append(warning("sample_count", f"{file}: the log says {stated} samples and holds {self._found}"))
 
     def _of_file(self) -> Outcomes:
         if self._outcomes is None:
             rule = VerdictRule(self._declared, f"scores.{self._scorer or ''}.value", _LETTERS)
-            self._outcomes = Outcomes(self._declared, IdPlace(_ID, NAME), rule)
+            self._outcomes = Outcomes(self._declared, IdPlace(_ID, NAME), rule, "samples (an item in an epoch)")
         return self._outcomes
 
     def _checked(self, header: Any) -> Mapping[str, Any]:
@@ -114,7 +114,7 @@ class _Log:
         scores = _object(sample, "scores")
         if self._scorer is None and scores:
             if len(scores) > 1:
-                raise CellFault("scores", "missing_option", "the scorer to read, declared (--option scorer=...)", f"the scorers {', '.join(scores)}")
+                raise CellFault("scores", "missing_option", "one scorer, declared (--option scorer=NAME)", f"the scorers {', '.join(scores)}")
             self._scorer = next(iter(scores))
         if scores and self._scorer not in scores:
             near = nearest(self._scorer or "", list(scores))
@@ -157,6 +157,14 @@ def _object(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return found
 
 
+def _asked(sample: Mapping[str, Any]) -> dict[str, str]:
+    """Digests of the input and of the target. Of messages their roles and contents count: their ids are other ones in every run."""
+    asked = sample.get("input")
+    if isinstance(asked, list):
+        asked = [{key: one.get(key) for key in ("role", "content")} if isinstance(one, dict) else one for one in asked]
+    return digest_of("prompt_hash", asked) | digest_of("target_hash", sample.get("target"))
+
+
 def _response(sample: dict[str, Any]) -> str | None:
     """What the model answered: the completion, as Inspect gives it. One that was put elsewhere is looked up in the sample."""
     completion = _object(sample, "output").get("completion")
@@ -167,7 +175,7 @@ def _response(sample: dict[str, Any]) -> str | None:
 
 def rows(declared: Declared) -> Iterator[RawRow]:
     """The outcomes of a log, one for each sample, or one for each id where a reducer is declared."""
-    reducer: str | None = declared.options.get("reducer")
+    reducer = named_reducer(declared)
     found = _archived(declared) if name_parts(declared.path.name).suffix == _ARCHIVE else _document(declared)
     return found if reducer is None else reduced(found, reducer, declared)
 
@@ -234,6 +242,6 @@ FORMAT: Final = Format(
     {
         **OPTIONS, "scorer": Option("the scorer whose value decides; may be left out where samples have one"),
         "value": Option("the part of the value, where the scorer writes several under names"),
-        "reducer": Option("one verdict from the epochs of an item; without it each epoch stays a run, which the grid's reducer reduces", REDUCERS),
+        "reducer": Option(f"one verdict from the epochs of an item: {REDUCERS}; without it each epoch stays a run, which the grid's reducer reduces"),
     },
 )

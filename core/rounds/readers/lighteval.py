@@ -19,17 +19,17 @@ from core.rounds.arrow_json import json_value
 from core.rounds.columns import CellFault
 from core.rounds.folder import bounded_rows
 from core.rounds.readers.format import Declared, Format, Option
-from core.rounds.readers.outcome_rows import OPTIONS, PART, Outcomes, mapped
+from core.rounds.readers.outcome_rows import OPTIONS, PART, Outcomes, digest_of, mapped
 from core.rounds.readers.packed import name_parts, seekable, too_much, unpacked_limit
 from core.rounds.readers.places import IdPlace
-from core.rounds.readers.verdicts import VerdictRule
+from core.rounds.readers.verdicts import VerdictRule, check_direction
 from core.rounds.strict import nearest
 from core.rounds.typing_rows import RawRow
 from core.settings import SETTINGS
 
 NAME: Final = "lighteval"
 _SUFFIX: Final = ".parquet"
-_METRIC, _TEXT, _DOC_ID = "metric", "model_response.text", "doc.id"
+_METRIC, _TEXT, _DOC_ID, _QUERY = "metric", "model_response.text", "doc.id", "doc.query"
 _STRUCTS: Final = ("doc", "model_response", _METRIC)
 
 
@@ -47,7 +47,7 @@ class _Details:
     def columns(self) -> list[str]:
         """The columns, and members of structs, that are read."""
         options = self._declared.options
-        return [*self._ids.places, _METRIC, _TEXT, *(options[name] for name in ("slice", "cluster") if name in options)]
+        return [*self._ids.places, _METRIC, _TEXT, _QUERY, *(options[name] for name in ("slice", "cluster") if name in options)]
 
     def outcome(self, row: dict[str, Any]) -> dict[str, Any]:
         """One row as an outcome. Raises CellFault."""
@@ -55,6 +55,7 @@ class _Details:
         values = {name: value for name, value in (row.get(_METRIC) or {}).items() if value is not None}
         if self._outcomes is None:
             self._metric = self._metric or _only_metric(values)
+            check_direction(self._metric, self._declared)
             rule = VerdictRule(self._declared, f"{_METRIC}.{self._metric}")
             self._outcomes = Outcomes(self._declared, self._ids, rule)
         metric = self._metric or ""
@@ -62,7 +63,8 @@ class _Details:
             near = nearest(metric, list(values))
             got = f"the metrics {', '.join(values) or 'none'}" + (f"; did you mean {near!r}?" if near else "")
             raise CellFault(f"{_METRIC}.{metric}", "missing_field", "the metric that was declared", got)
-        return self._outcomes.outcome(row, values.get(metric), response=_response(row))
+        asked = digest_of("prompt_hash", (row.get("doc") or {}).get("query"))
+        return self._outcomes.outcome(row, values.get(metric), response=_response(row), extra=asked)
 
     def finish(self) -> None:
         """Check the file as a whole and add its notes."""
@@ -75,7 +77,7 @@ class _Details:
 def _only_metric(values: Mapping[str, Any]) -> str:
     if len(values) != 1:
         got = f"the metrics {', '.join(values) or 'none'}"
-        raise CellFault(_METRIC, "missing_option", "the metric to read, declared (--option metric=...)", got)
+        raise CellFault(_METRIC, "missing_option", "one metric, declared (--option metric=NAME)", got)
     return next(iter(values))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -18,18 +19,23 @@ from core.rounds.readers.containers import raw_rows
 from core.rounds.readers.format import Declared, Format, Option
 from core.rounds.readers.outcome_rows import OPTIONS, PART, Outcomes, mapped
 from core.rounds.readers.places import IdPlace
-from core.rounds.readers.verdicts import VerdictRule
+from core.rounds.readers.verdicts import VerdictRule, check_direction
 from core.rounds.strict import described, nearest
 from core.rounds.typing_rows import RawRow
+from core.settings import SETTINGS
+from core.text import shortened
 
 NAME: Final = "lm-eval"
+_SHOWN: Final[int] = SETTINGS["text"]["label_characters"]
+_LISTED: Final[int] = SETTINGS["display"]["page_rows"]
 _DOC_ID: Final = "doc_id"
 _NO_FILTER: Final = "none"
 _BOOKKEEPING: Final = frozenset((
     "doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics", "doc_hash", "prompt_hash", "target_hash", "length_info",
 ))
 """Keys of a row that are no metric."""
-_KEPT: Final = ("doc_hash",)
+_KEPT: Final = ("doc_hash", "prompt_hash", "target_hash")
+"""What tells whether both arms were asked the same (core.rounds.outcome_documents)."""
 
 
 class _Samples:
@@ -51,6 +57,7 @@ class _Samples:
             return None
         if self._outcomes is None:
             self._metric = self._metric or _only_metric(row)
+            check_direction(self._metric, self._declared)
             rule = VerdictRule(self._declared, self._metric)
             self._outcomes = Outcomes(self._declared, IdPlace(self._id_field, NAME), rule)
         metric = self._metric or ""
@@ -80,8 +87,15 @@ class _Samples:
         if self._filter is None:
             self._filter = found
         if found != self._filter and not self._chosen:
-            raise CellFault("filter", "several_filters", "the filter to read, declared (--option filter=...)", f"both {self._filter!r} and {found!r}")
+            raise CellFault("filter", "several_filters", "one filter, declared (--option filter=NAME)", self._all_filters)
         return found == self._filter
+
+    @cached_property
+    def _all_filters(self) -> str:
+        """The filters of the whole file with their rows, in words. The file is read again: only a refusal asks."""
+        rows = (row.value for row in raw_rows(self._declared.path, self._declared.file, []))
+        found = Counter(str(row.get("filter", _NO_FILTER)) for row in rows if isinstance(row, dict))
+        return f"{len(found)} filters: {', '.join(f'{shortened(name, _SHOWN)} ({count} rows)' for name, count in sorted(found.items())[:_LISTED])}"
 
     def _check_document(self, row: dict[str, Any]) -> None:
         """Refuse a document that comes twice under one filter, whatever its declared id."""
@@ -95,8 +109,8 @@ class _Samples:
         names = ", ".join(sorted(self._filters))
         raise RoundError(
             "no_rows", expected=f"rows of the filter {self._filter!r}" if self._chosen else "at least one row",
-            got=f"rows of {names}" if names else "none", remedy="declare a filter that the file has" if names else "hand over the whole file",
-            where=Where(self._declared.file, field="filter"),
+            got=f"rows of the filters {names}" if names else "none", where=Where(self._declared.file, field="filter"),
+            remedy="declare a filter that the file has (--option filter=NAME)" if names else "hand over the whole file",
         )
 
 
@@ -111,7 +125,7 @@ def _metrics(row: dict[str, Any]) -> list[str]:
 def _only_metric(row: dict[str, Any]) -> str:
     names = _metrics(row)
     if len(names) != 1:
-        raise CellFault("metric", "missing_option", "the metric to read, declared (--option metric=...)", f"the metrics {', '.join(names) or 'none'}")
+        raise CellFault("metric", "missing_option", "one metric, declared (--option metric=NAME)", f"the metrics {', '.join(names) or 'none'}")
     return names[0]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from core.canonical import canonical_digest, sha256_hex
 from core.rounds.columns import CellFault
 from core.rounds.notes import named, warning
 from core.rounds.readers.format import Declared, Option
@@ -16,6 +17,7 @@ PART: Final = "outcomes"
 OPTIONS: Final[Mapping[str, Option]] = {
     "arm": Option("the arm whose outcomes the file holds", ("baseline", "candidate"), required=True),
     **PASS_OPTIONS,
+    "prefix": Option("a text before each id, as gsm8k/, where the files of several tasks number their items alike"),
     "slice": Option("where a row names its slice, as doc.subject"),
     "cluster": Option("where a row names the cluster it belongs to"),
 }
@@ -44,11 +46,20 @@ def mapped(
         finish()
 
 
-class Outcomes:
-    """Makes the outcomes of one file, and says afterwards what was made of it."""
+def digest_of(name: str, asked: Any) -> dict[str, str]:
+    """What an item was asked (or its answer), as a digest that is kept with its outcome, so that arms that were asked otherwise are seen: the
+    SHA-256 of a text, or of the RFC 8785 bytes of a list. Nothing where there is neither."""
+    if isinstance(asked, str):
+        return {name: sha256_hex(asked.encode("utf-8"))}
+    return {name: canonical_digest(asked)} if isinstance(asked, list) else {}
 
-    def __init__(self, declared: Declared, ids: IdPlace, rule: VerdictRule) -> None:
-        self._declared, self._ids, self._rule = declared, ids, rule
+
+class Outcomes:
+    """Makes the outcomes of one file, and says afterwards what was made of it. ``unit``: what the tool calls a row, in the plural."""
+
+    def __init__(self, declared: Declared, ids: IdPlace, rule: VerdictRule, unit: str = "outcomes") -> None:
+        self._declared, self._ids, self._rule, self._unit = declared, ids, rule, unit
+        self._prefix: str = declared.options.get("prefix", "")
         self._seen: set[tuple[str, int | None]] = set()
         self._without: list[str] = []
 
@@ -57,7 +68,7 @@ class Outcomes:
         extra: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """One row of the part outcomes. ``value`` is what the scorer wrote, None where there is no verdict. Raises CellFault."""
-        name = self._ids.identifier(row)
+        name = f"{self._prefix}{self._ids.identifier(row)}"
         if (name, run) in self._seen:
             which = "" if run is None else f" in run {run}"
             raise CellFault(self._ids.place, "duplicate_outcome", "one outcome for each item and run", f"{described(name)} twice{which}")
@@ -76,4 +87,4 @@ class Outcomes:
         notes, file = self._declared.notes, self._declared.file
         notes += [*self._ids.notes(file), *self._rule.notes()]
         if self._without:
-            notes.append(warning("no_verdict", f"{file}: {len(self._without)} outcomes have no verdict and stay empty: {named(self._without)}"))
+            notes.append(warning("no_verdict", f"{file}: {len(self._without)} {self._unit} have no verdict and stay empty: {named(self._without)}"))

@@ -17,6 +17,7 @@ from core.rounds.columns import CellFault
 from core.rounds.notes import Note
 from core.rounds.readers.format import Declared, Option
 from core.rounds.strict import described
+from core.settings import SETTINGS
 
 PASS_OPTIONS: Final[Mapping[str, Option]] = {
     "pass": Option("the values that pass, as 1 or C,P or true, or a bound, as >=0.5"),
@@ -27,7 +28,16 @@ _NUMBER: Final = re.compile(r"-?\d+(?:\.\d+)?")
 _COMPARISONS: Final[Mapping[str, Callable[[Fraction, Fraction], bool]]] = {">=": ge, ">": gt, "<=": le, "<": lt}
 _SIGNS: Final = ("<", ">", "=")
 _FLAGS: Final = {"true": True, "false": False}
-_EXPECTED: Final = "true, false, 1 or 0, or a value that a declared rule speaks of"
+_LOWER: Final = frozenset(SETTINGS["outcomes"]["lower_is_better"])
+
+
+def check_direction(metric: str, declared: Declared) -> None:
+    """Refuse a metric of which more is worse, unless a rule says what passes: read as it stands, its 1 would be a pass."""
+    if metric.lower() in _LOWER and "pass" not in declared.options:
+        raise RoundError(
+            "undeclared_direction", expected=f"a rule that says what passes: of {metric}, lower is better", got="none",
+            remedy="declare it, for example --option pass=0 or --option pass=<=0.5", where=Where(declared.file, field=metric),
+        )
 
 
 def decimal(value: int | float) -> Fraction:
@@ -74,7 +84,7 @@ class VerdictRule:
             return self._of_number(value)
         if isinstance(value, str):
             return self._of_text(value)
-        raise CellFault(self._field, "undeclared_verdict", _EXPECTED, described(value))
+        raise CellFault(self._field, "undeclared_verdict", self._expected, described(value))
 
     def notes(self) -> list[Note]:
         """What was made a verdict of, once all rows are read."""
@@ -101,7 +111,7 @@ class VerdictRule:
         elif number in (0, 1) and self._text is None:
             passed = number == 1
         else:
-            raise CellFault(self._field, "undeclared_verdict", _EXPECTED, described(value))
+            raise CellFault(self._field, "undeclared_verdict", self._expected, described(value))
         self._counts["number"] += 1
         return passed
 
@@ -116,6 +126,13 @@ class VerdictRule:
             raise CellFault(self._field, "undeclared_verdict", self._expected_text(), described(value))
         self._counts["text"] += 1
         return passed
+
+    @property
+    def _expected(self) -> str:
+        rule = self._names[0]
+        if self._text is not None:
+            return f"a value that the declared rule {rule}={self._text} speaks of"
+        return f"true, false, 1 or 0, or a rule that says what passes (--option {rule}=1, --option '{rule}=>=0.5')"
 
     @property
     def _speaks_of_letters(self) -> bool:
