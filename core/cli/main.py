@@ -32,6 +32,7 @@ from core.cli import (
     ledger,
     output,
     pairs,
+    rollouts,
     sample,
     serve,
     sign,
@@ -46,8 +47,8 @@ from core.text import shortened
 from core.version import ENGINE_VERSION
 
 _GROUPS: Final = (
-    ingest, pairs, style, round_commands, decide, judges, holdout, behaviours, contamination, similar, exposure, keys, grid, sample, sign, verify,
-    ledger, export, demo, serve,
+    ingest, pairs, style, round_commands, decide, judges, holdout, behaviours, contamination, similar, rollouts, exposure, keys, grid, sample, sign,
+    verify, ledger, export, demo, serve,
 )
 """Modules with ``register(app)``, in the order in which ``--help`` lists their commands."""
 _JSON: Final = "--json"

@@ -1,0 +1,139 @@
+"""The report on a round's rollouts as sentences and figures, from its document: the command line and the dashboard say the same."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, Final
+
+from core.pairs.pairing_report import LENGTH_UNIT, reason_text
+from core.pairs.rollout_match import CHANGED, KINDS, LACKING, NOT_MADE, SAME, SWAPPED, WHY
+from core.rounds.rollout_faults import REASONS as FAULTS
+from core.statistics.ratio import decimal_text, percent_text
+
+Document = Mapping[str, Any]
+_NO_PAIRS: Final = "no pairs"
+FIELD_WORDS: Final[Mapping[str, str]] = {"prompt": "prompt", "chosen": "chosen reply", "rejected": "rejected reply", "task": "task id"}
+KIND_TITLES: Final[Mapping[str, str]] = {
+    SAME: "Made by the rule", CHANGED: "Changed after pairing", SWAPPED: "Sides exchanged", NOT_MADE: "Not made by the rule",
+    LACKING: "Lacking in the round",
+}
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 pair``, ``1,200 pairs``."""
+    return f"{number:,} {noun if number == 1 else f'{noun}s'}"
+
+
+def headline(document: Document) -> str:
+    """Whether the round's pairs are what the rule makes of its rollouts, in one sentence."""
+    found, made = document["comparison"], counted(document["pairs"], "pair")
+    rule = f"the rule makes {made} of {counted(document['rows'], 'rollout')}"
+    if found is None:
+        return f"{rule[:1].upper()}{rule[1:]}; the round has no pairs to compare"
+    given, same = found["pairs"], found[SAME]
+    if not given:
+        return f"The round has no pair, and {rule}"
+    if same == given and not found[LACKING]:
+        return f"{'The only pair is' if given == 1 else f'All {given:,} pairs are'} what the rule makes of {counted(document['rows'], 'rollout')}"
+    others = [
+        f"{found[kind]:,} {words}" for kind, words in (
+            (CHANGED, "changed after pairing"), (SWAPPED, "with its sides exchanged" if found[SWAPPED] == 1 else "with their sides exchanged"),
+            (NOT_MADE, "not made by it"),
+        ) if found[kind]
+    ]
+    lacks = f"; it makes {found[LACKING]:,} that the round lacks" if found[LACKING] else ""
+    verb = "is" if same == 1 else "are"
+    said = f" ({', '.join(others)})" if others else ""
+    return f"{same:,} of {counted(given, 'pair')} {verb} what the rule makes of the rollouts{said}{lacks}"
+
+
+def where_they_went(document: Document) -> list[tuple[str, int]]:
+    """Rollouts by what became of them; they add up to all rows."""
+    unused = document["rows_unused"]
+    return [("in a pair", document["rows_in_pairs"]), *((reason_text(code, FAULTS), count) for code, count in unused.items())]
+
+
+def figures(document: Document) -> list[tuple[str, str]]:
+    """What a reviewer reads about the rule's pairs: label and figure."""
+    length, pairs = document["length"], document["pairs"]
+    graders = ", ".join(f"{name} ({count:,})" for name, count in document["graders"].items())
+    return [
+        ("tasks seen", f"{document['tasks_seen']:,}"),
+        ("tasks with a pass and a fail far enough apart", f"{document['tasks_with_contrast']:,}"),
+        ("pairs that the rule makes", f"{pairs:,}"), ("length", LENGTH_UNIT),
+        ("chosen is longer", _share(length["chosen_longer"], pairs)),
+        ("length difference, median and mean", f"{exact_text(length['median'])} and {exact_text(length['mean'])}"),
+        ("mean difference of rewards", exact_text(document["mean_margin"])),
+        ("pairs of one policy, of two", f"{document['same_policy_pairs']:,} and {document['mixed_policy_pairs']:,}"),
+        ("pairs whose first turns differ", _share(document["trainer_pairs"], pairs)),
+        ("graders named", graders or "none"),
+    ]
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part:,} of {whole:,}, {percent_text(Fraction(part, whole))}" if whole else _NO_PAIRS
+
+
+def exact_text(value: Mapping[str, Any] | None, decimals: int | None = None) -> str:
+    """A stored rational as a decimal."""
+    return _NO_PAIRS if value is None else decimal_text(Fraction(value["exact"]), decimals)
+
+
+def rule_words(document: Document) -> str:
+    """The rule in one line."""
+    rules, policy = document["rules"], document["policy"]
+    return (
+        f"a rollout passes from {exact_text(rules['pair_pass_reward'])} on, a pair is {exact_text(rules['min_reward_margin'])} or more apart, "
+        f"{counted(rules['max_pairs_per_task'], 'pair')} a task at most, matched in length; "
+        f"{'every policy' if policy is None else f'the policy {policy} alone'}"
+    )
+
+
+def holdout_words(document: Document) -> str:
+    """What counts as the holdout's."""
+    items, graders = document["holdout_items"], document["holdout_graders"]
+    held = f"task ids and prompts of {counted(items, 'locked item')}" if items else "no locked item"
+    named = f"graders or sources {', '.join(graders)}" if graders else "no grader declared"
+    return f"{held}; {named}"
+
+
+def eval_words(document: Document) -> str | None:
+    """The sentence about pairs of the round with a reward of the holdout; None where there is none."""
+    found = document["comparison"]
+    if found is None or not found["eval_sourced"]:
+        return None
+    count, verb = found["eval_sourced"], "has" if found["eval_sourced"] == 1 else "have"
+    return (
+        f"{count:,} of {counted(found['pairs'], 'pair')} of this round {verb} a rollout whose task, prompt or grade belongs to the holdout: "
+        "the held-out scorer becomes the reward, and the holdout measures nothing any more"
+    )
+
+
+def comparison_rows(document: Document) -> list[tuple[str, int, str]]:
+    """Kind of pair, how many, and how they come about; nothing for a kind that does not occur, but for the first."""
+    found = document["comparison"]
+    if found is None:
+        return []
+    reasons = {
+        SAME: f"{found['same_under_another_id']:,} under another id" if found["same_under_another_id"] else "",
+        CHANGED: ", ".join(f"{FIELD_WORDS[name]} {count:,}" for name, count in found["changed_fields"].items()),
+        NOT_MADE: "; ".join(f"{WHY[why]} {count:,}" for why, count in found["not_made_why"].items()),
+        LACKING: "; ".join(f"{WHY[why]} {count:,}" for why, count in found["lacking_why"].items()),
+    }
+    return [(kind, found[kind], reasons.get(kind, "")) for kind in KINDS if found[kind] or kind == SAME]
+
+
+def reason_of(row: Mapping[str, Any]) -> str:
+    """Why one pair of compared.parquet is there."""
+    said = []
+    if row["fields"]:
+        said.append(f"{', '.join(FIELD_WORDS[name] for name in row['fields'])} changed")
+    elif row["kind"] == SWAPPED:
+        said.append(KINDS[SWAPPED])
+    if row["why"]:
+        said.append(WHY[row["why"]] + (f" ({reason_text(row['detail'], FAULTS)})" if row["detail"] else ""))
+    if row["held_out"]:
+        said.append("has a reward of the holdout")
+    if row["made_id"] not in (None, row["pair_id"]):
+        said.append(f"the rule calls it {row['made_id']}")
+    return "; ".join(said)
