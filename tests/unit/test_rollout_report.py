@@ -258,5 +258,5 @@ def test_no_text_of_a_round_with_rollouts_changes_its_verdict(tmp_path: Path) ->
     (folder / "holdout.json").write_text(json.dumps(COMPARED_HOLDOUT), "utf-8")
     bare = workspace_at(tmp_path / "without").round(ingest(folder, workspace_at(tmp_path / "without"), now=NOW).digest)
     documents = [load_or_assess(Workspace(one.path.parents[1]), one, default_grid()).document for one in (with_part, bare)]
-    assert [document["checks"] for document in documents][0] == documents[1]["checks"]
+    assert documents[0]["checks"] == documents[1]["checks"]
     assert documents[0]["curation"] == documents[1]["curation"] and isinstance(with_part, Round)
