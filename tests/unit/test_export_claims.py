@@ -6,17 +6,23 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from support_desk import desk
+from support_desk import Desk, desk
 from support_export import CHAT, approved_round, call, round_with, rows_of, say, signed_export, tree, unsigned_export
 from support_forgery import append_by_hand
 from support_rounds import pair
-from support_signing import seal_document
+from support_signing import NOW, Actor, seal_document
 
 from core.canonical import sha256_hex
+from core.errors import CountersignError
 from core.export.provenance import UNSIGNED
 from core.export.recipe import recipe_text
 from core.export.safe_text import scalar, yaml_lines
-from core.signing.statement import build_statement
+from core.grid import default_grid, grid_from_document
+from core.rounds.folder import Round
+from core.signing.dsse import Envelope
+from core.signing.grids import accept_grid
+from core.signing.signoff import prepare
+from core.signing.statement import PAYLOAD_TYPE, build_statement
 
 # who approved
 
@@ -37,6 +43,55 @@ def test_what_somebody_appends_behind_the_closing_decision_is_no_approval(tmp_pa
     assert approved_by.entry.statement.signer == made.verifier.id
     # the same receipt gives the same bytes
     assert tree(after.folder) == tree(before.folder)
+
+
+def refused(made: Desk, source: Round, to: Path) -> CountersignError:
+    with pytest.raises(CountersignError) as caught:
+        signed_export(made, source, to)
+    assert not to.exists() and not list(to.parent.glob(".export-*"))
+    return caught.value
+
+
+def test_a_key_that_was_revoked_before_the_decision_approves_no_dataset(tmp_path: Path) -> None:
+    made, source = approved_round(tmp_path, [])
+    for index in (2, 1):  # the decision is entry 1
+        verifier = Actor(made.verifier.id, roles=("reviewer",), extra=f"revoked_from_index = {index}", private=made.verifier.private)
+        made.write_registry(made.curator, verifier)
+        if index == 1:
+            assert refused(made, source, tmp_path / "d").code == "not_approved"
+        else:
+            assert signed_export(made, source, tmp_path / "before").facts.provenance.signed
+
+
+def test_a_grid_that_is_no_longer_accepted_approves_no_dataset(tmp_path: Path) -> None:
+    made = desk(tmp_path)
+    grid = grid_from_document(json.loads(default_grid().canonical) | {"name": "strict", "author": "eva", "reason": "try"})
+    accept_grid(made.workspace, grid, made.eva.id, made.registry, now=NOW)
+    source = round_with(made, CHAT)
+    made.propose(source, grid=grid)
+    made.sign(prepare(made.workspace, source, made.assess(source, grid), made.verifier.id, "approve", "", made.registry, NOW))
+    assert signed_export(made, source, tmp_path / "while-accepted").facts.provenance.grid.digest == grid.digest
+    made.workspace.grids_file.unlink()
+    assert refused(made, source, tmp_path / "d").code == "not_approved"
+
+
+def test_the_receipt_of_another_round_approves_no_dataset(tmp_path: Path) -> None:
+    """The reviewer's own statement about r1, with the digest of r2 written into it: nobody's signature covers that."""
+    made, first = approved_round(tmp_path, [])
+    other = round_with(made, CHAT, "r2")
+    made.propose(other)
+    entries = made.ledger.read().entries
+    moved = build_statement("decision", {
+        **entries[1].statement.predicate, "round_digest": other.digest, "round_id": "r2", "proposal_sha256": entries[2].digest,
+        "ledger": made.ledger.read().head.as_dict(),
+    })
+    append_by_hand(made.ledger, Envelope(PAYLOAD_TYPE, moved.payload, entries[1].envelope.signature))
+    assert (refused(made, other, tmp_path / "d").code, made.ledger.read().size) == ("not_approved", 4)
+    # and signed indeed, but over the evidence of r1: the figures are not those of r2
+    signed = build_statement("decision", {**moved.predicate, "ledger": made.ledger.read().head.as_dict()})
+    append_by_hand(made.ledger, seal_document(signed, made.verifier))
+    assert refused(made, other, tmp_path / "d").code == "recomputed_differently"
+    assert first.digest != other.digest
 
 
 # numbers
