@@ -63,7 +63,7 @@ def section(view: View, found: Found) -> None:
     shown = contamination_view.shown_of(st.query_params.to_dict(), 1)
     components.sheet(
         "found", contamination_view.verdict_block(document), contamination_view.facts_block(document, f"grid {view.grid.name} v{view.grid.version}"),
-        contamination_view.rules_table(document, listed.table, shown),
+        contamination_view.rules_table(document, listed.table, shown), *contamination_view.gap_blocks(document),
     )
     if listed.total:
         _findings(view, listed, shown)

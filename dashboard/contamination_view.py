@@ -8,6 +8,7 @@ from typing import Any, Final
 from core.gates.finding_evidence import Evidence
 from core.gates.finding_list import PLACES, STATES, FindingFilter
 from core.pairs.contamination import EXACT, HOLDOUT, RULES, SAME_TASK, TRAINING
+from core.pairs.locked_tasks import UNJUDGED
 from core.pairs.words import Span as Stretch
 from core.settings import SETTINGS
 from dashboard import blocks, words
@@ -20,8 +21,8 @@ RULE_TITLES: Final[Mapping[str, str]] = {
     SAME_TASK: "Same task id", EXACT: "Equal words", TRAINING: "Made of the locked text", HOLDOUT: "Holds the locked text",
 }
 PLACE_TITLES: Final[Mapping[str, str]] = {"prompt": "Prompt", "chosen": "Chosen", "rejected": "Rejected", SAME_TASK: "Task id"}
-_IN_PART: Final = (EXACT, TRAINING, HOLDOUT)
-"""Rules that still ran where something is said against them: it is some texts that they could not be applied to."""
+_SHOWN: Final[int] = SETTINGS["contamination"]["shown"]
+_NAMED: Final[int] = SETTINGS["display"]["named_ids"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,8 @@ def verdict_block(document: Mapping[str, Any]) -> Block:
     """How many locked items are in the pairs, beside what the grid lets pass."""
     found, every, most = document["contaminated_items"], document["against"]["items"], document["rules"]["max_contaminated_items"]
     items = f"{words.count(found)} of {words.plural(every, 'locked item')}"
+    if document["undecided_items"]:
+        return _undecided_block(document, items)
     if not found:
         return blocks.notice("check", "ok", [strong(f"No locked item is in the pairs: 0 of {words.count(every)}"), text(", under the rules below.")])
     verb = "is" if found == 1 else "are"
@@ -102,6 +105,43 @@ def verdict_block(document: Mapping[str, Any]) -> Block:
         "warning", "bad" if document["over"] else "off", [strong(f"{items} {verb} in the pairs."), text(f" {allowed}"), *exits],
         ["A score on an item that was trained on measures memory. Next: have the pairs below taken out, or the items left out of the comparison."],
     )
+
+
+def _undecided_block(document: Mapping[str, Any], items: str) -> Block:
+    """The verdict where ids of locked items stand in the pairs in another form: nobody can say that these items are not in them."""
+    undecided, verb = document["undecided_items"], "is" if document["contaminated_items"] == 1 else "are"
+    more = "1 more may be: its id stands" if undecided == 1 else f"{words.count(undecided)} more may be: their ids stand"
+    over = [mono("countersign contamination"), text(" exits with 3.")] if document["over"] else []
+    return blocks.notice(
+        "warning", "bad" if document["over"] else "off", [strong(f"{items} {verb} in the pairs; {more} there in another form."), text(" "), *over],
+        ["Next: write the ids in one form, or say with ", mono("--leave-out id"), " that they are another numbering."],
+    )
+
+
+def gap_blocks(document: Mapping[str, Any]) -> list[Block]:
+    """The locked items that could not be judged by an id, and those that were not looked for at all, each with the reason."""
+    unjudged, found = document["task_ids"]["not_judged"], []
+    if unjudged["listed"]:
+        columns = [blocks.column("Not judged", head=True), blocks.column("Seen as"), blocks.column("At"), blocks.column("In the pair"),
+                   blocks.column("Pairs", align="right")]
+        rows = [
+            blocks.row(
+                blocks.cell(mono(one["id"])), blocks.cell(mono(repr(one["task_id"]))), blocks.cell(mono(one["field"])), blocks.cell(mono(one["row"])),
+                blocks.cell(words.count(one["rows"])), detail=[muted(f"{_sentence(UNJUDGED[one['why']])}.", blocks.SMALL)],
+            ) for one in unjudged["listed"][:_SHOWN]
+        ]
+        found.append(blocks.table("unjudged", columns, rows, label="Locked items that could not be judged by their ids"))
+        if unjudged["all"] > _SHOWN:
+            found.append(blocks.paragraph(muted(f"{words.count(unjudged['all'] - _SHOWN)} more are not shown.")))
+    lines = [_not_looked_for(one) for one in document["not_looked_for"]]
+    return [*found, blocks.bullets(*lines)] if lines else found
+
+
+def _not_looked_for(one: Mapping[str, Any]) -> list[Span]:
+    by = "by a task id" if one["rule"] == SAME_TASK else "by a text"
+    names = [part for item in one["listed"][:_NAMED] for part in (mono(item["id"]), text(" "))]
+    more = f"and {words.count(one['items'] - _NAMED)} more" if one["items"] > _NAMED else ""
+    return [strong(f"{words.plural(one['items'], 'item')} not looked for {by}"), text(": "), *names, text(f"{more}: {one['why']}.")]
 
 
 def facts_block(document: Mapping[str, Any], grid_words: str) -> Block:
@@ -140,7 +180,8 @@ def rules_table(document: Mapping[str, Any], counts: Mapping[str, Mapping[str, i
         cells = [_count(counts[rule][place], shown, shown.but(state=None, rule=rule, place=place)) for place in PLACES]
         said = ". ".join(_sentence(one) for one in (meaning(rule, document["rules"]), *why))
         detail = [muted(f"{said}.", blocks.SMALL)]
-        rows.append(blocks.row(blocks.cell(RULE_TITLES[rule]), *cells, blocks.cell(_applied(rule, bool(why))), detail=detail))
+        never = rule == SAME_TASK and not (document["task_ids"]["items"] and document["task_ids"]["pairs"])
+        rows.append(blocks.row(blocks.cell(RULE_TITLES[rule]), *cells, blocks.cell(_applied(bool(why), never=never)), detail=detail))
     return blocks.table("rules", columns, rows, label="Findings by rule and place")
 
 
@@ -156,10 +197,10 @@ def _count(number: int, shown: Shown, leads_to: Shown) -> dict[str, Any]:
     return blocks.cell(blocks.link(words.count(number), PAGE, **leads_to.params()))
 
 
-def _applied(rule: str, gaps: bool) -> Span:
-    if not gaps:
-        return badge("yes", "ok", "check")
-    return badge("in part", "off", "note") if rule in _IN_PART else badge("no", "off", "question")
+def _applied(gaps: bool, *, never: bool) -> Span:
+    if never:
+        return badge("no", "off", "question")
+    return badge("in part", "off", "note") if gaps else badge("yes", "ok", "check")
 
 
 def filter_line(shown: Shown, pairs: Mapping[str, int], total: int) -> Block:

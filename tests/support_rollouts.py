@@ -34,6 +34,7 @@ class Reply:
     finish_reason: str | None = None
     grader: str | None = None
     source: str | None = None
+    task_number: bool = False
 
 
 def reconciled(pairing: Pairing) -> bool:

@@ -45,9 +45,9 @@ def links(at: AppTest, key: str | None = None) -> dict[str, tuple[str, dict[str,
     return {span["t"]: (span["page"], span["params"]) for content in chosen for span in _spans(content) if span["k"] == "link"}
 
 
-def table(at: AppTest, key: str) -> list[list[str]]:
-    """The cells of the first table of a sheet, as text."""
-    block = next(block for block in sheets(at)[key] if block["k"] == "table")
+def table(at: AppTest, key: str, name: str | None = None) -> list[list[str]]:
+    """The cells of the first table of a sheet, or of the one with this name, as text."""
+    block = next(block for block in sheets(at)[key] if block["k"] == "table" and name in (None, block["id"]))
     return [[_words([{"k": "cell", "spans": cell["spans"]}]) for cell in row["cells"]] for row in block["rows"]]
 
 

@@ -1,7 +1,7 @@
 """``countersign contamination``: whether a round's pairs hold what its holdout asks."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -13,13 +13,14 @@ from core.cli.output import Cell
 from core.errors import EXIT
 from core.gates.contamination import Against, ContaminationReport, contamination_of
 from core.pairs.contamination import EXACT, HOLDOUT, SAME_TASK, TRAINING
+from core.pairs.locked_tasks import UNJUDGED
 from core.rounds.locked_file import read_items
 from core.rounds.workspace import Workspace
 from core.settings import SETTINGS
 
 _SHOWN: Final[int] = SETTINGS["contamination"]["shown"]
 _NAMED: Final[int] = SETTINGS["display"]["named_ids"]
-_WORDS: Final = {
+RULE_WORDS: Final = {
     SAME_TASK: "same task", EXACT: "equal words", TRAINING: "training text is made of it", HOLDOUT: "holds all or most of it",
 }
 
@@ -42,8 +43,8 @@ def contamination_command(
     source = place.round(selector)
     held = None
     if against is not None:
-        items, digest = read_items(against)
-        held = Against(against.name, digest, items)
+        found = read_items(against, left_out or ())
+        held = Against(found.name, found.sha256, found.items)
     with output.progress(quiet=as_json) as progress:
         report = contamination_of(
             place, source, grid_for(place, source, grid), against=held, left_out=left_out or (),
@@ -62,24 +63,47 @@ def _print(report: ContaminationReport) -> None:
     pairs, rules, held = found["pairs"], found["rules"], found["against"]
     output.line(
         f"{'Contaminated' if found['contaminated_items'] else 'Not contaminated'}: {found['contaminated_items']:,} of {held['items']:,} items "
-        f"are in {pairs['contaminated']:,} of {pairs['looked_at']:,} pairs; {rules['max_contaminated_items']:,} may be.",
+        f"are in {pairs['contaminated']:,} of {pairs['looked_at']:,} pairs; {rules['max_contaminated_items']:,} may be.{_undecided(found)}",
         "refuse" if report.over else "pass",
     )
     output.facts([
         ("against", f"{held['name']}, SHA-256 {held['sha256']}"),
         ("rules", f"the same task, equal words, or {rules['coverage']} of the words of either in shared runs of {rules['ngram_words']} words"),
         ("looked at", f"{pairs['texts']:,} texts of {pairs['looked_at']:,} pairs; {held['texts']:,} texts of {held['items']:,} items"),
-        *((f"pairs by {_WORDS[rule]}", f"{count:,}") for rule, count in found["by_rule"].items() if count),
+        *((f"pairs by {RULE_WORDS[rule]}", f"{count:,}") for rule, count in found["by_rule"].items() if count),
     ])
     if held["lock_holds"] is False:
         output.line("Warning: this holdout is not the one that was registered.", "refuse")
     if pairs["quarantined"]:
         output.line(f"Not looked at: {pairs['quarantined']:,} quarantined rows.")
     for skipped in found["skipped"]:
-        output.line(f"Not applied, {_WORDS[skipped['rule']]}: {skipped['why']}.")
+        output.line(f"Not applied, {RULE_WORDS[skipped['rule']]}: {skipped['why']}.")
+    print_gaps(found["task_ids"]["not_judged"], found["not_looked_for"])
     listed = found["findings"]["listed"][:_SHOWN]
     if listed:
         _print_findings(listed, found["findings"]["all"])
+
+
+def _undecided(found: Mapping[str, Any]) -> str:
+    count = found["undecided_items"]
+    return f" {count:,} more may be: their ids are in the pairs in another form." if count else ""
+
+
+def print_gaps(unjudged: Mapping[str, Any], not_looked_for: Sequence[Mapping[str, Any]]) -> None:
+    """Items that could not be judged, each with a pair that may have it, and items that were not looked for, with the reason."""
+    for why, said in UNJUDGED.items():
+        listed = [one for one in unjudged["listed"] if one["why"] == why]
+        for one in listed[:_SHOWN]:
+            seen = f"as {one['task_id']!r} at {one['field']} of {one['row']}; rows: {one['rows']:,}"
+            output.line(f"Not judged, same task: item {one['id']}, {seen}.", "held")
+        if listed:
+            more = f" ({len(listed) - _SHOWN:,} more are in the report of --json.)" if len(listed) > _SHOWN else ""
+            output.line(f"Why: {said}. If it is another numbering, say so with --leave-out id; else write the id as it stands there.{more}")
+    for one in not_looked_for:
+        names = ", ".join(item["id"] for item in one["listed"][:_NAMED])
+        more = f" and {one['items'] - _NAMED:,} more" if one["items"] > _NAMED else ""
+        by = "by a task id" if one["rule"] == SAME_TASK else "by a text"
+        output.line(f"Not looked for {by}: {names}{more}: {one['why']}.")
 
 
 def _print_findings(listed: list[Mapping[str, Any]], every: int) -> None:
@@ -109,7 +133,7 @@ def _row(one: Mapping[str, Any]) -> tuple[Cell, ...]:
 
 def _rule(rules: list[str]) -> str:
     """The strongest rule; where it is a coverage, the other one is said too."""
-    return ", ".join(_WORDS[rule] for rule in (rules[:1] if rules[0] in (SAME_TASK, EXACT) else rules))
+    return ", ".join(RULE_WORDS[rule] for rule in (rules[:1] if rules[0] in (SAME_TASK, EXACT) else rules))
 
 
 def _share(covered: int | None, words: int | None) -> str:

@@ -14,7 +14,9 @@ from core.settings import SETTINGS
 
 
 def refuse_existing(path: Path, *, force: bool) -> None:
-    """Say that a file is there before any work is done. Raises RoundError ``file_exists``."""
+    """Say that a file is there before any work is done. Raises RoundError ``file_exists``, ``not_a_file`` for what --force cannot replace."""
+    if path.is_dir():
+        raise RoundError("not_a_file", expected="the name of a file", got="a folder", remedy="name a file in it", where=Where(str(path)))
     if not force and path.exists():
         raise _exists(path)
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from rich.console import Console
+import rich.console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
@@ -40,7 +40,7 @@ class Styled:
 Cell = str | int | Styled
 
 
-class _Console(Console):
+class Console(rich.console.Console):
     """Hands a closed pipe on: rich would end the program with the code of an internal fault."""
 
     def on_broken_pipe(self) -> None:
@@ -48,7 +48,7 @@ class _Console(Console):
 
 
 def _console(*, error: bool = False) -> Console:
-    return _Console(file=sys.stderr if error else sys.stdout, markup=False, highlight=False, emoji=False, soft_wrap=True)
+    return Console(file=sys.stderr if error else sys.stdout, markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
 def _plain(cell: Cell) -> str:

@@ -1,6 +1,7 @@
 """``countersign pairs``: graded rollouts into the rows of a round's ``pairs`` part."""
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
@@ -12,21 +13,23 @@ import typer
 
 from core.canonical import file_digest
 from core.cli import output
+from core.cli.contamination import RULE_WORDS, print_gaps
 from core.cli.ingest import print_notes
 from core.cli.options import JsonOption
 from core.cli.out_files import refuse_existing, written
-from core.errors import RoundError, Where
+from core.errors import EXIT, RoundError, Where
+from core.gates.contamination import items_not_looked_for, unjudged_items
 from core.grid import Grid, default_grid, load_grid
-from core.pairs.normal_forms import is_blank, p1
-from core.pairs.pairing import HeldOut, Pairing, PairingRules, pair_rollouts
+from core.pairs.held_out import HeldOut
+from core.pairs.pairing import REASONS, Pairing, PairingRules, pair_rollouts
 from core.pairs.pairing_report import LENGTH_UNIT, PairingReport, reason_text
 from core.pairs.pairing_rows import pair_rows
+from core.rounds.locked_file import ItemFile, read_items
 from core.rounds.notes import Note
-from core.rounds.readers import READERS
 from core.rounds.readers.format import Declared
+from core.rounds.readers.rollout_gaps import nothing_usable
 from core.rounds.readers.rollouts import Rollout, read_rollouts
 from core.rounds.rollout_faults import REASONS as FAULTS
-from core.rounds.source import holdout_items
 from core.statistics.ratio import Ratio, decimal_text, fraction_text
 
 _NONE = "no pairs"
@@ -50,6 +53,9 @@ def pairs_command(
     holdout: Annotated[
         Path | None, typer.Option("--holdout", metavar="FILE", help="The locked holdout: pairs made of its items are flagged."),
     ] = None,
+    left_out: Annotated[
+        list[str] | None, typer.Option("--leave-out", metavar="MEMBER", help="A member of the holdout's items that is not looked at; repeatable."),
+    ] = None,
     holdout_grader: Annotated[
         list[str] | None,
         typer.Option("--holdout-grader", metavar="NAME", help="A grader or source that scores the holdout: its rewards are flagged; repeatable."),
@@ -60,33 +66,41 @@ def pairs_command(
     as_json: JsonOption = False,
 ) -> None:
     """Pair passing with failing rollouts of the same task, matched in length, and report what a reviewer should know about them."""
-    _check_files(rollouts, out, report, force=force)
+    _check_files([rollouts, *(path for path in (holdout, grid) if path is not None)], out, report, force=force)
     rules, declared = stated_grid(grid), read_options(options or [])
-    held_out, notes = _held_out(holdout, holdout_grader or []), list[Note]()
+    items = None if holdout is None else read_items(holdout, left_out or ())
+    held_out, notes = _held_out(items, rules, left_out or (), holdout_grader or ()), list[Note]()
     with output.progress(quiet=as_json) as progress, ExitStack() as files:
         pairing = pair_rollouts(
             streamed(rollouts, declared, notes), PairingRules.from_grid(rules), policy=policy, held_out=held_out, progress=progress,
         )
+        if not pairing.usable:
+            raise nothing_usable(Declared(rollouts, rollouts.name, declared, []), pairing.rows, pairing.unused, {**REASONS, **FAULTS}, policy)
         summary = None if report is None else files.enter_context(written(report, force=force))
-        digest = _write(files.enter_context(written(out, force=force)), pairing, streamed(rollouts, declared, []))
+        digest = None
+        if pairing.pairs:
+            digest = _write(files.enter_context(written(out, force=force)), pairing, streamed(rollouts, declared, []))
         found = PairingReport.of(pairing)
         document = {
-            **found.as_dict(), "grid_digest": rules.digest, "policy": policy, "out_sha256": digest, "rollouts_sha256": file_digest(rollouts),
-            "notes": [note.document() for note in notes],
+            **found.as_dict(), "why_no_pairs": None if pairing.pairs else found.why_none,
+            "grid_digest": rules.digest, "policy": policy, "out_sha256": digest, "rollouts_sha256": file_digest(rollouts),
+            "holdout": None if items is None else _holdout_document(items, held_out), "notes": [note.document() for note in notes],
         }
         if summary is not None:
             summary.write((json.dumps(document, ensure_ascii=True, indent=1, allow_nan=False) + "\n").encode())
-    output.document(document) if as_json else _print(found, out, notes)
+    output.document(document) if as_json else _print(found, out, document["holdout"], notes)
+    if not pairing.pairs:
+        raise typer.Exit(EXIT["refused"])
 
 
-def _check_files(rollouts: Path, out: Path, report: Path | None, *, force: bool) -> None:
-    """Before anything is read: three different files, and none that would be replaced unasked."""
-    names = [path.resolve() for path in (rollouts, out, report) if path is not None]
-    if len(set(names)) < len(names):
-        raise typer.BadParameter("the rollouts, the pairs and the report are three files", param_hint="--out, --report")
-    for path in (out, report):
-        if path is not None:
-            refuse_existing(path, force=force)
+def _check_files(read: Sequence[Path], out: Path, report: Path | None, *, force: bool) -> None:
+    """Before anything is read: what is written is no file that is read, nor the other one, and none that would be replaced unasked."""
+    writes = [path for path in (out, report) if path is not None]
+    names = [path.resolve() for path in writes]
+    if len(set(names)) < len(names) or {path.resolve() for path in read} & set(names):
+        raise typer.BadParameter("the pairs and the report are files of their own, beside those that are read", param_hint="--out, --report")
+    for path in writes:
+        refuse_existing(path, force=force)
 
 
 def stated_grid(path: Path | None) -> Grid:
@@ -110,6 +124,8 @@ def read_options(given: Sequence[str]) -> dict[str, str]:
 def streamed(path: Path, options: dict[str, str], notes: list[Note]) -> Iterator[Rollout]:
     """The rollouts of a file, one by one; a file that cannot be opened is a RoundError."""
     try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "a folder")
         yield from read_rollouts(Declared(path, path.name, options, notes))
     except OSError as problem:
         raise RoundError(
@@ -118,20 +134,25 @@ def streamed(path: Path, options: dict[str, str], notes: list[Note]) -> Iterator
         ) from problem
 
 
-def _held_out(path: Path | None, graders: Sequence[str]) -> HeldOut:
-    if path is None:
-        return HeldOut(graders=frozenset(graders))
-    if path.suffix not in READERS:
-        raise typer.BadParameter(f"--holdout takes one of {', '.join(READERS)}; got {path.name}")
-    try:
-        items = holdout_items(READERS[path.suffix].items(path, path.name, []), lambda line: (Where(path.name, line), ""))
-    except OSError as problem:
-        raise RoundError(
-            "cannot_read", expected="a holdout that can be read", got=problem.strerror or "an unreadable file", remedy="check the path",
-            where=Where(str(path)),
-        ) from problem
-    prompts = frozenset(p1(item["prompt"]) for item in items if not is_blank(item["prompt"]))
-    return HeldOut(frozenset(item["id"] for item in items), prompts, frozenset(graders))
+def _held_out(items: ItemFile | None, grid: Grid, left_out: Sequence[str], graders: Sequence[str]) -> HeldOut:
+    if items is None:
+        return HeldOut(graders=graders)
+    return HeldOut.of_items(
+        items.items, grid.integer("contamination_ngram_words"), grid.fraction("contamination_coverage"), left_out=left_out, graders=graders,
+    )
+
+
+def _holdout_document(items: ItemFile, held_out: HeldOut) -> dict[str, Any]:
+    """What was looked for, what was found, and what was not looked for and why."""
+    check = held_out.check
+    if check is None:
+        raise AssertionError("items were given")
+    return {
+        "name": items.name, "sha256": items.sha256, "items": check.items, "rollouts_held_out": dict(held_out.rollouts),
+        "items_in_rollouts": [{"item": item, "id": check.names[item], "hits": hits} for item, hits in check.items_hit()],
+        "not_judged": unjudged_items(check, check.tasks.unjudged()), "not_looked_for": items_not_looked_for(check),
+        "skipped": [{"rule": rule, "why": why} for rule, why in check.skipped()],
+    }
 
 
 def _write(file: IO[bytes], pairing: Pairing, replies: Iterator[Rollout]) -> str:
@@ -144,15 +165,32 @@ def _write(file: IO[bytes], pairing: Pairing, replies: Iterator[Rollout]) -> str
     return digest.hexdigest()
 
 
-def _print(found: PairingReport, out: Path, notes: list[Note]) -> None:
-    pairing, length = found.pairing, found.length
+def _print(found: PairingReport, out: Path, holdout: dict[str, Any] | None, notes: list[Note]) -> None:
+    pairing = found.pairing
     used = pairing.rows - sum(pairing.unused.values())
-    output.line(f"{len(pairing.pairs)} pairs written to {out}.", "strong")
+    if pairing.pairs:
+        output.line(f"{len(pairing.pairs)} pairs written to {out}.", "strong")
+    else:
+        output.line(f"No pairs: {found.why_none}. Nothing was written to {out}.", "refuse")
     rows: list[tuple[output.Cell, ...]] = [(reason_text(code, FAULTS), count) for code, count in sorted(pairing.unused.items())]
     output.table(("where the rollouts went", "rollouts"), [("in a pair", used), *rows, ("in all", pairing.rows)], right=("rollouts",))
     output.line()
     output.facts([
         ("tasks seen", str(pairing.tasks_seen)), ("tasks with a pass and a fail far enough apart", str(pairing.tasks_with_contrast)),
+        *(_pair_facts(found) if pairing.pairs else ()),
+    ])
+    if pairing.pairs:
+        output.line("The rows say that both sides are verified: that a program graded them is the claim of whoever proposes the round.")
+    if holdout is not None:
+        _print_holdout(holdout)
+    for code, text in found.warnings:
+        output.line(f"warning [{code}] {text}", "held")
+    print_notes(notes)
+
+
+def _pair_facts(found: PairingReport) -> list[tuple[str, output.Cell]]:
+    pairing, length = found.pairing, found.length
+    return [
         ("length", LENGTH_UNIT), ("chosen is longer", fraction_text(Ratio(length.chosen_longer, length.pairs, None if length.pairs else _NONE))),
         ("length difference, median and mean", f"{_text(length.median)} and {_text(length.mean)}"),
         ("length difference, in all", f"{length.total:,}"), ("mean difference of rewards", _text(found.mean_margin)),
@@ -161,11 +199,18 @@ def _print(found: PairingReport, out: Path, notes: list[Note]) -> None:
         ("graders named", ", ".join(f"{name} ({count:,})" for name, count in sorted(pairing.graders.items())) or "none"),
         ("pairs whose first turns differ", str(found.trainer_pairs)), ("pairs with a reward of the holdout", str(found.eval_sourced)),
         ("pairs without all four log-probs", str(found.without_log_probs)),
-    ])
-    output.line("The rows say that both sides are verified: that a program graded them is the claim of whoever proposes the round.")
-    for code, text in found.warnings:
-        output.line(f"warning [{code}] {text}", "held")
-    print_notes(notes)
+    ]
+
+
+def _print_holdout(holdout: dict[str, Any]) -> None:
+    hit, rollouts = len(holdout["items_in_rollouts"]), holdout["rollouts_held_out"]["items"]
+    output.line(
+        f"Holdout {holdout['name']}: {hit:,} of {holdout['items']:,} items are in {rollouts:,} rollouts, by task id or prompt.",
+        "held" if hit else None,
+    )
+    for skipped in holdout["skipped"]:
+        output.line(f"Not applied, {RULE_WORDS[skipped['rule']]}: {skipped['why']}.")
+    print_gaps(holdout["not_judged"], holdout["not_looked_for"])
 
 
 def _text(value: Any) -> str:

@@ -19,6 +19,7 @@ from core.gates.pair_texts import checked_pairs
 from core.grid import Grid
 from core.literals import code_digest
 from core.pairs.contamination import RULES, SAME_TASK, CheckedPair, ContaminationCheck, Finding
+from core.pairs.locked_tasks import OTHER_FORM, Unjudged
 from core.pairs.overlap import Overlap, overlap
 from core.rounds.folder import Round
 from core.rounds.workspace import Workspace
@@ -68,7 +69,7 @@ class ContaminationReport:
 
     @property
     def over(self) -> bool:
-        """Whether more items are contaminated than the grid lets pass."""
+        """Whether more items are contaminated, or may be (``undecided_items``), than the grid lets pass."""
         return bool(self.document["over"])
 
 
@@ -191,6 +192,8 @@ class _Tally:
 
 def _document(source: Round, grid: Grid, against: Against, check: ContaminationCheck, tally: _Tally) -> dict[str, Any]:
     items, most = check.items_hit(), grid.integer(_MOST)
+    unsure = check.tasks.unjudged()
+    undecided = {one.item for one in unsure if one.why == OTHER_FORM} - {item for item, _ in items}
     return {
         "schema_version": _SETTINGS["report_version"], "engine_version": ENGINE_VERSION, "code_digest": code_digest(),
         "round_id": source.manifest.round_id, "round_digest": source.digest, "grid_digest": grid.digest,
@@ -200,11 +203,35 @@ def _document(source: Round, grid: Grid, against: Against, check: ContaminationC
         "rules": {"ngram_words": grid.integer(_NGRAM), "coverage": grid.text(_SHARE), "max_contaminated_items": most},
         "pairs": {"looked_at": check.pairs, "contaminated": tally.pairs, "quarantined": source.quarantined_count, "texts": check.texts_seen},
         "by_rule": tally.rules, "by_field": dict(sorted(tally.fields.items())),
-        "contaminated_items": len(items), "over": len(items) > most,
+        "contaminated_items": len(items), "undecided_items": len(undecided), "over": len(items) + len(undecided) > most,
         "items": [{"item": item, "id": check.names[item], "hits": hits} for item, hits in items],
+        "task_ids": {
+            "items": check.tasks.items_with_id(), "items_by_bare_number": check.tasks.items_by_number(), "pairs": check.pairs_with_task,
+            "not_judged": unjudged_items(check, unsure),
+        },
+        "not_looked_for": items_not_looked_for(check),
         "skipped": [{"rule": rule, "why": why} for rule, why in check.skipped()],
         "findings": {"all": tally.findings, "listed": [_listed(one, check.suite.n) for one in tally.strongest()]},
     }
+
+
+def unjudged_items(check: ContaminationCheck, unsure: Sequence[Unjudged]) -> dict[str, Any]:
+    """The items that rows may have: how many, and the first of them with the place and id of one of the ``rows`` that cannot be judged."""
+    return {"items": len({one.item for one in unsure}), "all": len(unsure), "listed": [
+        {
+            "item": one.item, "id": check.names[one.item], "why": one.why, "rows": one.pairs, "row": one.pair_id, "field": one.field,
+            "task_id": one.task,
+        } for one in unsure[:_SETTINGS["listed"]]
+    ]}
+
+
+def items_not_looked_for(check: ContaminationCheck) -> list[dict[str, Any]]:
+    """What was not looked for at all, by rule and reason, with the first of the items."""
+    return [
+        {"rule": rule, "why": why, "items": len(positions),
+         "listed": [{"item": item, "id": check.names[item]} for item in positions[:_SETTINGS["listed"]]]}
+        for rule, why, positions in check.not_looked_for()
+    ]
 
 
 def _listed(finding: Finding, n: int) -> dict[str, Any]:

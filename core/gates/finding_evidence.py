@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core.gates.pair_texts import field_texts
 from core.grid import Grid
+from core.pairs.chat_texts import field_texts
 from core.pairs.contamination import FIELDS, PROMPT_FIELD, SAME_TASK, PairText, locked_texts
 from core.pairs.overlap import overlap
 from core.pairs.suite import LockedText

@@ -1,7 +1,7 @@
 """What the pairing rule makes of a round's rollouts, and whether the round's pairs are that: a report, computed once and kept.
 
 The rollouts of the part ``rollouts`` are paired as ``countersign pairs`` pairs a file: by the same engine, under the round's grid, for the policy
-that the round declares. What belongs to the holdout is the round's own: the ids and prompts of its items, and the graders that it
+that the round declares. What belongs to the holdout is the round's own: its items, by the rules of contamination, and the graders that it
 declares. It decides nothing, and no signed statement speaks of it (decision 020).
 """
 from __future__ import annotations
@@ -18,8 +18,8 @@ from core.canonical import canonical_bytes, canonical_digest, parse_canonical
 from core.errors import RoundError, Where
 from core.grid import Grid
 from core.literals import code_digest
-from core.pairs.normal_forms import is_blank, p1
-from core.pairs.pairing import HeldOut, Pairing, PairingRules, pair_rollouts
+from core.pairs.held_out import HeldOut
+from core.pairs.pairing import Pairing, PairingRules, pair_rollouts
 from core.pairs.pairing_report import PairingReport
 from core.pairs.pairing_rows import pair_id
 from core.pairs.rollout_match import CHANGED, KINDS, LACKING, NOT_MADE, SAME, Compared, GivenPair, GivenText, compare, tallied
@@ -33,7 +33,7 @@ from core.settings import SETTINGS
 
 REPORT_FILE: Final = "rollouts.json"
 COMPARED_FILE: Final = "compared.parquet"
-KEYS: Final = ("pair_pass_reward", "min_reward_margin", "max_pairs_per_task")
+KEYS: Final = ("pair_pass_reward", "min_reward_margin", "max_pairs_per_task", "contamination_ngram_words", "contamination_coverage")
 """The keys of the grid that the report is made under."""
 _SETTINGS: Final = SETTINGS["rollouts"]
 Progress = Callable[[int, int], None]
@@ -89,11 +89,10 @@ def _stored(folder: Path) -> RolloutReport:
     return RolloutReport(parse_canonical((folder / REPORT_FILE).read_bytes(), where=Where(REPORT_FILE)), folder)
 
 
-def held_out_of(source: Round) -> HeldOut:
-    """What belongs to the round's holdout: ids and prompts of its items, and the graders that the round declares."""
-    items = source.holdout_items()
-    prompts = frozenset(p1(item["prompt"]) for item in items if not is_blank(item["prompt"]))
-    return HeldOut(frozenset(item["id"] for item in items), prompts, frozenset(_declared(source).holdout_graders))
+def held_out_of(source: Round, grid: Grid) -> HeldOut:
+    """What belongs to the round's holdout: its items by the rules of contamination, and the graders that the round declares."""
+    *_, n, share = KEYS
+    return HeldOut.of_items(source.holdout_items(), grid.integer(n), grid.fraction(share), graders=_declared(source).holdout_graders)
 
 
 def _declared(source: Round) -> DeclaredPairing:
@@ -104,8 +103,8 @@ def report_on(source: Round, grid: Grid, destination: Path, *, progress: Progres
     """Pair the round's rollouts, compare its pairs, write compared.parquet to ``destination``, and return the report. Memory: a few hundred bytes
     a rollout and a pair, and one batch of texts."""
     steps = _Steps(progress, rollout_count(source) * (1 + source.has("pairs")) + source.pair_count)
-    policy, held_out = _declared(source).policy, held_out_of(source)
-    pairing = pair_rollouts(steps.counted(stored_rollouts(source)), PairingRules.from_grid(grid), policy=policy, held_out=held_out)
+    policy, rules, held_out = _declared(source).policy, PairingRules.from_grid(grid), held_out_of(source, grid)
+    pairing = pair_rollouts(steps.counted(stored_rollouts(source)), rules, policy=policy, held_out=held_out)
     compared: list[Compared] | None = None
     if source.has("pairs"):
         given = list(steps.counted(given_pairs(source)))

@@ -3,7 +3,7 @@
 A text is contaminated by a locked text when their words are equal (``exact``), or when at least the grid's share of the words of
 either of the two lies in shared runs of n words: ``training_coverage`` (the training text is made of the locked one) and
 ``holdout_coverage`` (the locked text is contained in the training text, as an ask embedded in a longer prompt is). A pair is
-contaminated as well when it has a locked item's task id (``same_task``). Short texts can only be equal as a whole.
+contaminated as well when it has a locked item's task id (``same_task``, ``core.pairs.locked_tasks``). Short texts can only be equal as a whole.
 
 One thing that is equal is no hit: an answer (chosen, rejected) that equals a locked text of fewer than n words which is not the
 item's prompt. "42" and "Yes" answer many questions.
@@ -18,8 +18,9 @@ from typing import Any, Final
 import numpy as np
 
 from core.pairs.grams import Ints, at_least
+from core.pairs.locked_tasks import LockedTasks, item_name
 from core.pairs.suite import LockedText, Suite, TextMatch
-from core.pairs.task_ids import NAMES, TaskId, task_ids
+from core.pairs.task_ids import NAMES, TaskId
 from core.settings import SETTINGS
 
 SAME_TASK, EXACT, TRAINING, HOLDOUT = "same_task", "exact", "training_coverage", "holdout_coverage"
@@ -88,14 +89,10 @@ class Finding:
 def locked_texts(items: Sequence[Mapping[str, Any]], left_out: Collection[str] = ()) -> list[LockedText]:
     """Every text of every item, ids and role names aside. ``left_out``: members of an item that are not looked at."""
     return [
-        LockedText(position, _name(item, position), place, text, asks=place.partition(".")[0].partition("[")[0] in _ASKING)
+        LockedText(position, item_name(item, position), place, text, asks=place.partition(".")[0].partition("[")[0] in _ASKING)
         for position, item in enumerate(items)
         for place, text in _texts({key: value for key, value in item.items() if key not in left_out}, "")
     ]
-
-
-def _name(item: Mapping[str, Any], position: int) -> str:
-    return item["id"] if isinstance(item.get("id"), str) else f"row {position + 1}"
 
 
 def _texts(value: Any, place: str) -> Iterator[tuple[str, str]]:
@@ -110,31 +107,16 @@ def _texts(value: Any, place: str) -> Iterator[tuple[str, str]]:
             yield from _texts(inner, f"{place}[{position}]")
 
 
-def locked_tasks(items: Sequence[Mapping[str, Any]]) -> dict[TaskId, list[LockedText]]:
-    """Task id -> the items that have it. An item without one is known by its own ``id``, unless that is a bare number: rows are
-    numbered from 1 in every file."""
-    found: dict[TaskId, list[LockedText]] = {}
-    for position, item in enumerate(items):
-        ids = list(task_ids(item))
-        own = item.get("id")
-        if not ids and isinstance(own, str) and not own.isdecimal():
-            ids = [("id", own)]
-        for place, task in ids:
-            listed = found.setdefault(task, [])
-            if not listed or listed[-1].item != position:
-                listed.append(LockedText(position, _name(item, position), place, str(task)))
-    return found
-
-
 class ContaminationCheck:
-    """A holdout, ready to be held against pairs, and what it has counted so far."""
+    """A holdout, ready to be held against pairs (or what else is ``called`` so), and what it has counted so far."""
 
-    def __init__(self, items: Sequence[Mapping[str, Any]], n: int, share: Fraction, *, left_out: Collection[str] = ()) -> None:
-        self.names = [_name(item, position) for position, item in enumerate(items)]
+    def __init__(self, items: Sequence[Mapping[str, Any]], n: int, share: Fraction, *, left_out: Collection[str] = (), called: str = "pair") -> None:
+        self.called = called
+        self.names = [item_name(item, position) for position, item in enumerate(items)]
         self.items, self.left_out = len(items), tuple(left_out)
         self.texts = locked_texts(items, left_out)
         self.suite = Suite(self.texts, n, share)
-        self.tasks = locked_tasks(items)
+        self.tasks = LockedTasks(items, left_out)
         self.hits: Ints = np.zeros(len(self.suite.owners), dtype=np.int64)
         """For each entry of the suite, how many fields of pairs hit it."""
         self.task_hits: Ints = np.zeros(self.items, dtype=np.int64)
@@ -163,12 +145,13 @@ class ContaminationCheck:
         return [finding for pair in pairs for finding in _one_a_field(best.get(pair.ordinal, []))]
 
     def _same_task(self, pair: CheckedPair) -> Finding | None:
-        for place, task in pair.tasks:
-            locked = self.tasks.get(task)
-            if locked is not None:
-                self.task_hits[[one.item for one in locked]] += 1
-                return Finding(pair.ordinal, pair.pair_id, place, (SAME_TASK,), locked[0])
-        return None
+        """The first id that is a locked item's; every item that an id of the pair stands for is counted, once."""
+        found = self.tasks.hits(pair.pair_id, pair.tasks).found
+        if not found:
+            return None
+        self.task_hits[sorted({one.item for _, locked in found for one in locked})] += 1
+        place, locked = found[0]
+        return Finding(pair.ordinal, pair.pair_id, place, (SAME_TASK,), locked[0])
 
     def _without_short_answers(self, match: TextMatch) -> TextMatch:
         kept = ~(match.exact & self._short_answers[match.entries])
@@ -211,12 +194,18 @@ class ContaminationCheck:
             found.setdefault(item, {})[SAME_TASK] = int(self.task_hits[item])
         return sorted(found.items())
 
+    def not_looked_for(self) -> list[tuple[str, str, list[int]]]:
+        """(rule, why, positions of the items) of what was not looked for at all: by an id, and by a text."""
+        with_text = {one.item for one in self.texts if one.text.strip()}
+        blank = [position for position in range(self.items) if position not in with_text]
+        found = [(SAME_TASK, why, positions) for why, positions in sorted(self.tasks.not_looked_for.items())]
+        return [*found, *([(EXACT, "it has no text to look for", blank)] if blank else [])]
+
     def skipped(self) -> list[tuple[str, str]]:
         """(rule, why) of what could not be applied to everything: no hit under a rule that never ran clears nothing."""
         short = sum(0 < length < self.suite.n for length in self.suite.lengths.tolist())
         reasons = [
-            (SAME_TASK, f"no pair has a task id ({', '.join(NAMES)}, on the row or on a side)", bool(self.pairs) and not self.pairs_with_task),
-            (SAME_TASK, "no locked item has a task id, nor an id that is more than a number", bool(self.items) and not self.tasks),
+            *self._without_task(),
             (TRAINING, f"{short:,} locked texts of fewer than {self.suite.n} words: they can only be equal as a whole", bool(short)),
             (EXACT, f"{self.equal_short_answers:,} answers that equal a locked text of fewer than {self.suite.n} words which is no prompt: "
                     "equal short answers prove nothing", bool(self.equal_short_answers)),
@@ -224,6 +213,17 @@ class ContaminationCheck:
             (EXACT, f"the members {', '.join(self.left_out)} of the locked items, left out as asked", bool(self.left_out)),
         ]
         return [(rule, why) for rule, why, holds in reasons if holds]
+
+    def _without_task(self) -> list[tuple[str, str, bool]]:
+        """What the rule of the task could not be applied to."""
+        row, lacking, numbers = self.called, self.pairs - self.pairs_with_task, self.tasks.items_by_number()
+        return [
+            (SAME_TASK, f"no {row} has a task id ({', '.join(NAMES)}, on the row or on a side)", 0 < lacking == self.pairs),
+            (SAME_TASK, f"{lacking:,} of {self.pairs:,} {row}s have no task id", 0 < lacking < self.pairs),
+            (SAME_TASK, "no locked item has a task id or an id", bool(self.items) and not self.tasks),
+            (SAME_TASK, f"{numbers:,} locked items are known by a bare number: it is looked for where a {row} declares its task, and no deeper",
+             bool(numbers)),
+        ]
 
 
 def _one_a_field(findings: list[Finding]) -> Iterator[Finding]:

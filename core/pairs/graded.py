@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any, Final, Protocol
 
 from core.canonical import canonical_bytes
-from core.pairs.normal_forms import SPACES, is_blank, p1
+from core.pairs.normal_forms import SPACES, is_blank
 
 _ASSISTANT: Final = "assistant"
 _USER: Final = "user"
@@ -25,13 +25,16 @@ class GradedReply(Protocol):
     """One reply with its reward: what ``core.rounds.readers.rollouts`` yields, and anything of the same shape.
 
     Texts, with the RFC 8785 text of their messages where they came as messages. ``reward`` is exact, or None and then ``fault``
-    says why. Log-probs are sums in nats over ``token_count`` tokens. ``run`` numbers the replies of a policy to a task.
+    says why. Log-probs are sums in nats over ``token_count`` tokens. ``run`` numbers the replies of a policy to a task. ``task_number``: the
+    task's id was an integer, and its decimal text is the id here.
     """
 
     @property
     def line(self) -> int: ...
     @property
     def task_id(self) -> str | None: ...
+    @property
+    def task_number(self) -> bool: ...
     @property
     def run(self) -> int | None: ...
     @property
@@ -183,11 +186,3 @@ def candidate_of(reply: GradedReply, reward: Fraction, place: int, *, held_out: 
         prompted=reply.prompt is not None or reply.prompt_messages is not None, counted=reply.token_count is not None,
         measured=reply.policy_logp is not None and reply.ref_logp is not None,
     )
-
-
-def prompt_key(reply: GradedReply) -> str | None:
-    """Normal form ``p1`` of what the prompt's user turns say, for comparison with a holdout's prompts; None without a prompt."""
-    if reply.prompt_messages is None:
-        return None if reply.prompt is None or is_blank(reply.prompt) else p1(reply.prompt)
-    said = "\n".join(turn.get("content") or "" for turn in prompt_turns(reply) if turn["role"] == _USER)
-    return None if is_blank(said) else p1(said)

@@ -24,7 +24,8 @@ from core.errors import GridError, Where
 from core.grid import Grid
 from core.pairs.assignment import Costs, least_cost_pairs
 from core.pairs.columns import Flags
-from core.pairs.graded import Candidate, GradedReply, candidate_of, folded_prompt, is_empty, prompt_key
+from core.pairs.graded import Candidate, GradedReply, candidate_of, folded_prompt, is_empty
+from core.pairs.held_out import HeldOut
 from core.settings import SETTINGS
 
 REASONS: Final = {
@@ -64,22 +65,6 @@ class PairingRules:
     def from_grid(cls, grid: Grid) -> PairingRules:
         """Raises GridError ``grid_key_off`` for a grid of an earlier schema."""
         return cls(grid.fraction("pair_pass_reward"), grid.fraction("min_reward_margin"), grid.integer("max_pairs_per_task"))
-
-
-@dataclass(frozen=True, slots=True)
-class HeldOut:
-    """What belongs to the holdout, so that no reward of it may train: item ids, prompts (normal form ``p1``), and the names of
-    whatever grades it. A rollout is *held out* when its task, its prompt, its grader or its source is among these."""
-
-    item_ids: frozenset[str] = frozenset()
-    prompts: frozenset[str] = frozenset()
-    graders: frozenset[str] = frozenset()
-
-    def has(self, reply: GradedReply) -> bool:
-        """Whether this rollout's task or grade comes from the holdout."""
-        if reply.task_id in self.item_ids or reply.grader in self.graders or reply.source in self.graders:
-            return True
-        return bool(self.prompts) and prompt_key(reply) in self.prompts
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +136,17 @@ class Pairing:
     grouped_by: Counter[str] = field(default_factory=Counter)
     graders: Counter[str] = field(default_factory=Counter)
     """Usable rollouts by the grader that they name."""
+    least_reward: Fraction | None = None
+    most_reward: Fraction | None = None
+    """The least and the most reward of a usable rollout."""
     tasks_seen: int = 0
     tasks_with_contrast: int = 0
     ruled_out: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def usable(self) -> int:
+        """Rollouts that a pair could be made of."""
+        return sum(self.grouped_by.values())
 
 
 def pair_rollouts(
@@ -167,8 +160,7 @@ def pair_rollouts(
     """
     found = Pairing(rules)
     groups: dict[Group, list[Candidate]] = {}
-    owned = held_out or HeldOut()
-    for place, reply in enumerate(replies):
+    for place, (reply, held) in enumerate((held_out or HeldOut()).marked(replies)):
         found.rows += 1
         reason = unusable(reply, policy)
         if reason is not None or reply.reward is None:
@@ -178,7 +170,9 @@ def pair_rollouts(
         found.grouped_by[group[0]] += 1
         if reply.grader is not None:
             found.graders[reply.grader] += 1
-        groups.setdefault(group, []).append(candidate_of(reply, reply.reward, place, held_out=owned.has(reply)))
+        found.least_reward = reply.reward if found.least_reward is None else min(found.least_reward, reply.reward)
+        found.most_reward = reply.reward if found.most_reward is None else max(found.most_reward, reply.reward)
+        groups.setdefault(group, []).append(candidate_of(reply, reply.reward, place, held_out=held))
         if progress is not None:
             progress("rollouts", found.rows, None)
     found.tasks_seen = len(groups)

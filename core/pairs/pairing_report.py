@@ -97,6 +97,21 @@ class PairingReport:
         return len(self.pairing.pairs) - self.first_turn_identical
 
     @property
+    def why_none(self) -> str:
+        """Why no pair was made, in one sentence; for a report without pairs."""
+        pairing, rules = self.pairing, self.pairing.rules
+        tasks = "1 task" if pairing.tasks_seen == 1 else f"{pairing.tasks_seen:,} tasks"
+        if pairing.tasks_with_contrast:
+            return f"in {tasks} every passing and failing rollout that are far enough apart in reward are the same reply"
+        if pairing.unused["below_margin"]:
+            return f"in {tasks} no passing and failing rollout are {_short(rules.min_margin)} or more apart in reward (min_reward_margin)"
+        seen = " to ".join(dict.fromkeys(_short(value) for value in (pairing.least_reward, pairing.most_reward) if value is not None))
+        return (
+            f"none of {tasks} has both a rollout that passes and one that fails; a rollout passes from {_short(rules.pass_reward)} on "
+            f"(pair_pass_reward), and the rewards are {seen}"
+        )
+
+    @property
     def warnings(self) -> list[tuple[str, str]]:
         """(code, sentence) of what a reviewer should know before training on these pairs."""
         pairs = len(self.pairing.pairs)
@@ -135,6 +150,7 @@ class PairingReport:
             },
             "rows": pairing.rows, "rows_in_pairs": pairing.rows - sum(pairing.unused.values()), "rows_unused": dict(sorted(pairing.unused.items())),
             "grouped_by": dict(sorted(pairing.grouped_by.items())),
+            "least_reward": exact_and_near(pairing.least_reward), "most_reward": exact_and_near(pairing.most_reward),
             "tasks_seen": pairing.tasks_seen, "tasks_with_contrast": pairing.tasks_with_contrast,
             "same_reply_combinations": {name: count for name, count in sorted(pairing.ruled_out.items()) if count},
             "pairs": len(pairing.pairs), "mean_margin": exact_and_near(self.mean_margin), "partial_score_pairs": self.partial_score_pairs,
@@ -145,6 +161,10 @@ class PairingReport:
             "without_prompt": self.without_prompt, "without_token_counts": self.without_token_counts, "without_log_probs": self.without_log_probs,
             "length": self.length.as_dict(), "warnings": [{"code": code, "text": text} for code, text in self.warnings],
         }
+
+
+def _short(value: Fraction) -> str:
+    return str(value.numerator) if value.denominator == 1 else str(float(value))
 
 
 def reason_text(code: str, faults: Mapping[str, str]) -> str:

@@ -16,7 +16,8 @@ from typing import Final
 
 from core.canonical import canonical_bytes
 from core.pairs.graded import Candidate, GradedReply, candidate_of, content_digest, prompt_turns
-from core.pairs.pairing import Group, HeldOut, Pairing, TaskPair, group_of, unusable
+from core.pairs.held_out import HeldOut
+from core.pairs.pairing import Group, Pairing, TaskPair, group_of, unusable
 from core.pairs.pairing_rows import pair_id
 
 SAME, CHANGED, SWAPPED, NOT_MADE, LACKING = "same", "changed", "swapped", "not_made", "lacking"
@@ -60,6 +61,7 @@ class GivenText:
     finish_reason: str | None = None
     grader: str | None = None
     source: str | None = None
+    task_number: bool = False
 
 
 @dataclass(frozen=True, slots=True)

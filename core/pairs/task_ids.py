@@ -13,6 +13,7 @@ from core.settings import SETTINGS
 NAMES: Final = tuple(SETTINGS["contamination"]["task_id_names"])
 _SIDES: Final = ("prompt", "chosen", "rejected")
 _KEYS: Final = frozenset({*NAMES, *(f"{side}_{name}" for side in _SIDES for name in NAMES)})
+_DECLARED: Final = _KEYS | {f"{side}.{name}" for side in _SIDES for name in NAMES}
 
 TaskId = str | int
 """Text or an integer; the integer 7 and the text "7" are two ids."""
@@ -34,3 +35,12 @@ def task_ids(value: Any, place: str = "") -> Iterator[tuple[str, TaskId]]:
     elif isinstance(value, list):
         for position, inner in enumerate(value):
             yield from task_ids(inner, f"{place}[{position}]")
+
+
+def is_declared(place: str) -> bool:
+    """Whether an id at this place is the pair's own statement: a member of the row, or of one of its sides.
+
+    >>> is_declared("chosen_task_id"), is_declared("chosen.task_id"), is_declared("meta.task_id")
+    (True, True, False)
+    """
+    return place in _DECLARED

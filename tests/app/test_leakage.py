@@ -141,6 +141,20 @@ def test_a_clean_round_says_so_and_what_was_not_applied(rounds: Workspace) -> No
     assert [row[5] for row in table(at, "found")] == ["no", "yes", "yes", "yes"] and "findings" not in sheets(at)
 
 
+def test_items_that_cannot_be_judged_or_were_not_looked_for_are_listed(rounds: Workspace, tmp_path: Path) -> None:
+    items = [{"id": "H1", "prompt": "Nothing of this is there"}, {"id": "17", "prompt": ""}, {"id": "h\u202e3", "prompt": TASK}]
+    rows = [pair(pair_id="a", task_id="h1"), pair(pair_id="b", prompt="Other.", chosen="It is.", meta={"task_id": "17"})]
+    stored(rounds, tmp_path, "unjudged", rows, items)
+    at = page("unjudged")
+    assert [row[:5] for row in table(at, "found", "unjudged")] == [["H1", "'h1'", "task_id", "a", "1"], ["17", "'17'", "meta.task_id", "b", "1"]]
+    text = said(at, "found")
+    assert "0 of 3 locked items are in the pairs; 1 more may be: its id stands there in another form." in text and "exits with 3" in text
+    assert "1 item not looked for by a text" in text and "17 : it has no text to look for." in text
+    assert "1 locked items are known by a bare number: it is looked for where a pair declares its task, and no deeper." in text
+    # the number, the blank text, the texts of fewer than 8 words
+    assert [row[5] for row in table(at, "found", "rules")] == ["in part", "in part", "in part", "yes"]
+
+
 def test_hostile_texts_are_text(rounds: Workspace) -> None:
     at = page("hostile", pair="h", at="prompt")
     (left,) = [block for block in sheets(at)[f"{finding(at)}-left"] if block["k"] == "text"]
@@ -292,8 +306,10 @@ def test_the_demo_round_holds_prompts_of_its_own_holdout(demo: Workspace) -> Non
     at = page(IFEVAL)
     assert said(at, "headline-leakage").startswith(f"{len(equal)} of {len(rows)} pairs repeat the locked holdout: 1 admitted, 20 held, 5 rejected")
     listed = table(at, "findings")
-    assert {row[0] for row in listed} == equal and {row[3] for row in listed} == {"Equal words"}
-    assert Counter(row[1] for row in listed) == {"admitted": 1, "held": 20, "rejected": 5}
+    assert {row[0] for row in listed} == equal
+    # the task_id of these pairs is the item's number, and the holdout is known by these numbers
+    assert Counter(row[3] for row in listed) == {"Equal words": 26, "Same task id": 26}
+    assert Counter(row[1] for row in listed if row[3] == "Equal words") == {"admitted": 1, "held": 20, "rejected": 5}
     # an admitted pair's page says the same state
     assert links(at, finding(at))["open the pair"] == ("rejected", {"state": "admitted", "pair": listed[0][0]})
 

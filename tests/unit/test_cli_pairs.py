@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support_rounds import ROUND
 
@@ -125,7 +127,7 @@ def test_nothing_is_written_over_another_file(small: Path, tmp_path: Path, capsy
     (["small.jsonl", "--out", "p.jsonl", "--option", "reward"], 2),
     (["small.jsonl", "--out", "small.jsonl", "--force"], 2), (["small.jsonl", "--out", "p.jsonl", "--report", "./p.jsonl"], 2),
     (["small.jsonl", "--out", "p.jsonl", "--report", "no/r.json"], 4), (["small.jsonl", "--out", "p.jsonl", "--option", "colour=red"], 4),
-    (["small.jsonl", "--out", "p.jsonl", "--holdout", "h.txt"], 2),
+    (["small.jsonl", "--out", "p.jsonl", "--holdout", "h.txt"], 4),
     (["small.jsonl", "--out", "p.jsonl", "--holdout", "h.json"], 4), (["small.jsonl", "--out", "p.jsonl", "--grid", "g.json"], 4),
 ])
 def test_what_cannot_be_done_leaves_nothing(small: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: int) -> None:
@@ -157,3 +159,136 @@ def test_a_grid_may_allow_more_pairs_a_task(small: Path, tmp_path: Path, capsys:
         assert run(["pairs", str(rollouts), "--out", str(out), "--force", "--json", *flags]) == 0
         report = json.loads(capsys.readouterr().out)
         assert [row["pair_id"] for row in rows_of(out)] == pairs and report["length"]["total_absolute"] == total
+
+
+def jsonl(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
+    return path
+
+
+def pass_and_fail(**more: Any) -> list[dict[str, Any]]:
+    return [{"task_id": "t", "prompt": "ask", "response": text, "token_count": 1, "reward": reward} | more for text, reward in (("a", 1), ("b", 0))]
+
+
+def without(*names: str) -> list[dict[str, Any]]:
+    return [{name: value for name, value in row.items() if name not in names} | {"mark": 1.5, "ok": True} for row in pass_and_fail()]
+
+
+@pytest.mark.parametrize(("rows", "flags", "code", "said"), [
+    (without("reward"), [], "no_reward_column", ["columns of numbers: 'mark'", "true and false: 'ok'", "--option reward=COLUMN"]),
+    (without("response"), [], "no_response_column", ["columns of text: none", "--option response=COLUMN"]),
+    (pass_and_fail(reward=None), [], "no_usable_rollout", ["none of 2: 2 with no reward", "--option reward=COLUMN"]),
+    (pass_and_fail(reward=True), [], "no_usable_rollout", ["2 with a boolean where a number belongs", "--option reward=COLUMN"]),
+    (pass_and_fail(reward="1"), [], "no_usable_rollout", ["2 with a reward that is no number"]),
+    (pass_and_fail(reward=7), [], "no_usable_rollout", ["2 with a reward outside the declared range", "--option range=LEAST..MOST"]),
+    (pass_and_fail(response=" "), [], "no_usable_rollout", ["2 with a reply that says nothing"]),
+    (pass_and_fail(model="模型"), ["--policy", "other"], "no_such_policy", ["none of 2", "'模型'"]),
+    ([], [], "no_rollouts", ["a file without rows"]),
+    ([{"response": "a", "reward": 1, "Aufgabe": "x"}], [], "missing_field", ["'Aufgabe'", "task=COLUMN"]),
+])
+def test_a_file_of_which_nothing_can_be_paired_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], rows: list[dict[str, Any]], flags: list[str], code: str, said: list[str],
+) -> None:
+    rollouts = jsonl(tmp_path / "r.jsonl", rows)
+    assert run(["pairs", str(rollouts), "--out", str(tmp_path / "p.jsonl"), "--report", str(tmp_path / "x.json"), *flags]) == 4
+    error = capsys.readouterr().err
+    assert error.startswith(f"[{code}] r.jsonl") and [words for words in said if words not in error] == []
+    assert [path.name for path in tmp_path.iterdir()] == ["r.jsonl"]
+
+
+@pytest.mark.parametrize(("rows", "said"), [
+    (pass_and_fail(reward=0.9), "none of 1 task has both a rollout that passes and one that fails; a rollout passes from 1 on (pair_pass_reward), "
+                                "and the rewards are 0.9"),
+    ([*pass_and_fail(reward=1), *pass_and_fail(reward=0, task_id="u")], "none of 2 tasks has both a rollout that passes and one that fails; a "
+                                                                          "rollout passes from 1 on (pair_pass_reward), and the rewards are 0 to 1"),
+    ([pass_and_fail()[0], pass_and_fail(reward=0.5)[1]],
+     "in 1 task no passing and failing rollout are 1 or more apart in reward (min_reward_margin)"),
+    (pass_and_fail(response="a"), "in 1 task every passing and failing rollout that are far enough apart in reward are the same reply"),
+])
+def test_no_pair_is_an_honest_result_with_a_code_of_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], rows: list[dict[str, Any]], said: str,
+) -> None:
+    rollouts, out, report = jsonl(tmp_path / "r.jsonl", rows), tmp_path / "p.jsonl", tmp_path / "x.json"
+    command = ["pairs", str(rollouts), "--out", str(out), "--report", str(report)]
+    assert run(command) == 3 and not out.exists()
+    assert capsys.readouterr().out.startswith(f"No pairs: {said}. Nothing was written to ")
+    document = json.loads(report.read_text("utf-8"))
+    assert (document["pairs"], document["why_no_pairs"], document["out_sha256"]) == (0, said, None)
+    assert document["rows"] == len(rows) == sum(document["rows_unused"].values())
+
+
+@pytest.mark.parametrize("form", ["jsonl.gz", "parquet", "csv", "json"])
+def test_a_holdout_in_every_form_with_columns_of_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str) -> None:
+    """The same file for both commands. Item 17 by its number, the Chinese prompt by its words, and the third by neither."""
+
+    prompts = {"17": "Другое", "h2": "请取消订单。", "h3": "x"}
+    items = [{"id": name, "prompt": prompt, "score": 0.5} for name, prompt in prompts.items()]
+    path = tmp_path / f"h.{form}"
+    if form == "parquet":
+        pq.write_table(pa.Table.from_pylist(items), path)
+    elif form == "json":
+        path.write_text(json.dumps(items), "utf-8")
+    elif form == "csv":
+        path.write_text("id,prompt,score\n17,Другое,0.5\nh2,请取消订单。,0.5\nh3,x,0.5\n", "utf-8")
+    else:
+        path.write_bytes(gzip.compress("".join(json.dumps(item) + "\n" for item in items).encode()))
+    rows = [*pass_and_fail(task_id=17, prompt="A"), *pass_and_fail(task_id=3, prompt="请取消订单"), *pass_and_fail(task_id=4, prompt="B")]
+    rollouts = jsonl(tmp_path / "r.jsonl", rows)
+    assert run(["pairs", str(rollouts), "--out", str(tmp_path / "p.jsonl"), "--holdout", str(path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["pairs"], found["eval_sourced"], found["holdout"]["rollouts_held_out"]) == (3, 2, {"items": 4, "grader": 0})
+    assert found["holdout"]["items_in_rollouts"] == [
+        {"item": 0, "id": "17", "hits": {"same_task": 2}}, {"item": 1, "id": "h2", "hits": {"prompt": 2}},
+    ]
+    assert "1 locked items are known by a bare number" in " ".join(one["why"] for one in found["holdout"]["skipped"])
+
+
+def test_what_the_holdout_cannot_be_looked_for_by_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rollouts = jsonl(tmp_path / "r.jsonl", pass_and_fail(task_id="H1"))
+    items = jsonl(tmp_path / "h.jsonl", [{"id": "h1", "prompt": "x"}, {"prompt": "y"}])
+    command = ["pairs", str(rollouts), "--out", str(tmp_path / "p.jsonl"), "--holdout", str(items)]
+    assert run(command) == 0
+    printed = capsys.readouterr().out
+    assert "Holdout h.jsonl: 0 of 2 items are in 0 rollouts, by task id or prompt." in printed
+    assert "Not judged, same task: item h1, as 'H1' at task_id of line 1; rows: 2." in printed
+    assert "Not looked for by a task id: row 2: it has no task id and no id." in printed
+    # an integer in both files is one id, though the rows of the pairs have its decimal text
+    both = jsonl(tmp_path / "i.jsonl", [{"id": 17, "prompt": "x"}])
+    numbered = jsonl(tmp_path / "n.jsonl", pass_and_fail(task_id=17))
+    assert run(["pairs", str(numbered), "--out", str(tmp_path / "q.jsonl"), "--holdout", str(both), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["eval_sourced"] == 1
+    assert run(["pairs", str(numbered), "--out", str(tmp_path / "s.jsonl"), "--holdout", str(both), "--leave-out", "id", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["eval_sourced"] == 0
+
+
+def test_cells_of_a_csv_are_numbers_where_that_is_declared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "r.csv"
+    path.write_text("task_id,prompt,response,reward,rollout\n007,ask,yes,1.0,0\n007,ask,no,0.0,\n", "utf-8")
+    out = tmp_path / "p.jsonl"
+    assert run(["pairs", str(path), "--out", str(out)]) == 4
+    assert "--option cells=json" in capsys.readouterr().err
+    assert run(["pairs", str(path), "--out", str(out), "--option", "cells=json"]) == 0
+    (row,) = rows_of(out)
+    # an id stays text, leading zeros and all
+    assert (row["task_id"], row["chosen"], row["chosen_score"], row["rejected_score"]) == ("007", "yes", 1.0, 0.0)
+    flags = tmp_path / "f.csv"
+    flags.write_text("task_id,prompt,response,passed\nt,ask,yes,true\nt,ask,no,false\n", "utf-8")
+    assert run(["pairs", str(flags), "--out", str(out), "--force", "--option", "cells=json", "--option", "reward=passed"]) == 0
+
+
+@pytest.mark.parametrize(("arguments", "code", "said"), [
+    ([".", "--out", "p.jsonl"], 4, "a folder"), (["-", "--out", "p.jsonl"], 4, "unknown_form"), (["r.jsonl", "--out", ".", "--force"], 4, "a folder"),
+    (["r.jsonl", "--out", "h.jsonl", "--force", "--holdout", "h.jsonl"], 2, "files of their own"),
+    (["r.jsonl", "--out", "p.jsonl", "--holdout", "."], 4, "a folder"),
+    (["r.jsonl", "--out", "p.jsonl", "--holdout", "none.jsonl"], 4, "no such file"),
+    (["r.jsonl", "--out", "p.jsonl", "--holdout", "twice.jsonl"], 4, "duplicate_holdout_id"),
+])
+def test_hostile_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int,
+                       said: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    jsonl(Path("r.jsonl"), pass_and_fail())
+    jsonl(Path("h.jsonl"), [{"id": "h", "prompt": "x"}])
+    jsonl(Path("twice.jsonl"), [{"id": "h", "prompt": "x"}, {"id": "h", "prompt": "y"}])
+    before = sorted(path.name for path in tmp_path.iterdir())
+    assert run(["pairs", *arguments]) == code
+    assert said in capsys.readouterr().err and sorted(path.name for path in tmp_path.iterdir()) == before

@@ -14,8 +14,9 @@ from reference.contamination import contaminated, jaccard
 from support_pairs import FIXTURES, oracle
 
 from core.pairs import suite as suite_module
-from core.pairs.contamination import CheckedPair, ContaminationCheck, Finding, PairText, locked_tasks, locked_texts
+from core.pairs.contamination import CheckedPair, ContaminationCheck, Finding, PairText, locked_texts
 from core.pairs.grams import NONE, GramNumbers, covered
+from core.pairs.locked_tasks import LockedTasks
 from core.pairs.overlap import overlap
 from core.pairs.suite import LockedText, Suite
 from core.pairs.task_ids import task_ids
@@ -324,13 +325,58 @@ def test_an_equal_short_answer_is_no_hit_and_is_said() -> None:
     assert one("What is six times seven?", "what is six times seven", field="chosen") is not None
 
 
-def test_an_item_is_known_by_its_own_id_unless_that_is_a_number() -> None:
-    items = [{"id": "airline-7", "prompt": "x"}, {"id": "12", "prompt": "y"}, {"id": "h3", "task_id": 5, "prompt": "z"}]
-    known = {task: [(text.item, text.field) for text in texts] for task, texts in locked_tasks(items).items()}
-    assert known == {"airline-7": [(0, "id")], 5: [(2, "task_id")]}
-    rows = [{"prompt": "a", "task_id": "airline-7"}, {"prompt": "b", "task_id": "12"}, {"prompt": "c", "task_id": "5"}, {"prompt": "d", "task_id": 5}]
-    # the integer 5 is not the text "5", as nowhere else (case 13 of the known problems)
-    assert [(finding.ordinal, finding.locked.item_id) for finding in checked(rows, items)[1]] == [(0, "airline-7"), (3, "h3")]
+def test_an_item_is_known_by_its_ids_and_by_a_bare_number_only_where_a_pair_declares_it() -> None:
+    items = [
+        {"id": "airline-7", "prompt": "x"}, {"id": "12", "prompt": "y"}, {"id": "h3", "task_id": 5, "prompt": "z"},
+        {"id": "9", "task_id": "T9", "prompt": "w"}, {"id": 13, "prompt": "v"},
+    ]
+    tasks = LockedTasks(items)
+    known = {task: [(text.item, text.field) for text in texts] for task, texts in tasks.known.items()}
+    assert known == {"airline-7": [(0, "id")], 5: [(2, "task_id")], "h3": [(2, "id")], "T9": [(3, "task_id")]}
+    assert {task: [text.item for text in texts] for task, texts in tasks.numbers.items()} == {"12": [1], 13: [4]}
+    rows = [{"prompt": f"p{place}", **ids} for place, ids in enumerate([
+        {"task_id": "airline-7"}, {"task_id": "12"}, {"scenario_id": 5}, {"chosen_task_id": "12"}, {"rejected": {"task_id": 13}},
+        {"meta": {"task_id": "T9"}}, {"meta": {"task_id": "12"}}, {"task_id": "9"}, {"task_id": "13"}, {"task_id": "5"},
+    ])]
+    check, findings = checked(rows, items)
+    assert [(finding.ordinal, finding.locked.item) for finding in findings] == [(0, 0), (1, 1), (2, 2), (3, 1), (4, 4), (5, 3)]
+    # deep in other data 12 is any row's number; "9" is not item 3's task id, which is T9; 13 and "13", 5 and "5" are one id or two
+    said = [(one.item, one.why, one.pairs, one.pair_id, one.field, one.task) for one in check.tasks.unjudged()]
+    assert said == [
+        (1, "bare_number", 1, "p6", "meta.task_id", "12"), (2, "other_form", 1, "p9", "task_id", "5"), (4, "other_form", 1, "p8", "task_id", "13"),
+    ]
+
+
+@pytest.mark.parametrize(("mine", "theirs", "judged"), [
+    ("550E8400-E29B-41D4-A716-446655440000", "550e8400-e29b-41d4-a716-446655440000", "other_form"),     # case 21: case of a UUID
+    ("h1 ", "h1", "other_form"), ("e\u0301-1", "\u00e9-1", "other_form"), ("任务\u20091", "任务1", "other_form"),   # case 13: space, Unicode form
+    ("Задача-7", "задача-7", "other_form"), ("007", "7", None), ("007", "007", "same_task"), ("任务1", "任务1", "same_task"), ("h1", "h2", None),
+    (9007199254740993, 9007199254740993, "same_task"), (9007199254740993, 9007199254740992, None),      # case 21: big integers are exact
+])
+def test_ids_that_differ_in_form_are_not_judged_and_others_are_two(mine: Any, theirs: Any, judged: str | None) -> None:
+    check, findings = checked([{"prompt": "a", "scenario_id": mine}], [{"id": theirs, "prompt": "b"}])
+    assert [finding.rule for finding in findings] == (["same_task"] if judged == "same_task" else [])
+    assert [one.why for one in check.tasks.unjudged()] == (["other_form"] if judged == "other_form" else [])
+
+
+def test_a_pair_counts_for_every_item_that_its_ids_stand_for() -> None:
+    """Sides of two tasks, both locked: both items are in the pairs, though the finding names the first."""
+    items = [{"id": "a", "prompt": "x"}, {"id": "b", "prompt": "y"}, {"id": "B", "prompt": "z"}]
+    check, findings = checked([{"prompt": "p", "chosen_task_id": "a", "rejected_task_id": "b"}], items)
+    assert [finding.locked.item for finding in findings] == [0]
+    assert check.items_hit() == [(0, {"same_task": 1}), (1, {"same_task": 1})]
+    assert [(one.item, one.task) for one in check.tasks.unjudged()] == [(2, "b")]
+
+
+def test_items_that_nothing_is_looked_for_by_are_named_with_the_reason() -> None:
+    items = [{"id": 1.5, "prompt": "x"}, {"id": True, "prompt": "y"}, {"id": " ", "prompt": "z"}, {"prompt": " "}, {"id": "h", "n": 3}]
+    assert checked([], items)[0].not_looked_for() == [
+        ("same_task", "it has no task id and no id", [2, 3]), ("same_task", "it has no task id, and its id is neither text nor an integer", [0, 1]),
+        ("exact", "it has no text to look for", [3, 4]),
+    ]
+    left = ContaminationCheck([{"id": "17", "prompt": "x"}, {"id": "h", "task_id": "T", "prompt": "y"}], N, SHARE, left_out=["id", "task_id"])
+    assert left.not_looked_for() == [("same_task", "its ids are left out as asked", [0, 1])]
+    assert left.check([CheckedPair(0, "p", [], [("task_id", "17"), ("task_id", "T")])]) == [] and not left.tasks
 
 
 def test_every_item_of_a_task_is_hit_by_it() -> None:

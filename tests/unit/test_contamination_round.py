@@ -19,8 +19,8 @@ from core.cli.main import run
 from core.errors import GridError, RoundError
 from core.gates import contamination as report_module
 from core.gates.contamination import ContaminationReport, contamination_of
-from core.gates.pair_texts import field_texts
 from core.grid import default_grid, shipped_grids
+from core.pairs.chat_texts import field_texts
 from core.pairs.contamination import locked_texts
 from core.rounds.folder import Round
 from core.rounds.ingest import ingest
@@ -189,21 +189,89 @@ def test_other_items_than_the_rounds_own(tmp_path: Path, capsys: pytest.CaptureF
     assert run(["contamination", "round-07", "--workspace", str(workspace.root), "--against", str(tmp_path / "none.jsonl")]) == 4
 
 
-@pytest.mark.parametrize("form", ["jsonl", "jsonl.gz", "json", "parquet"])
+def test_ids_that_cannot_be_judged_and_items_that_are_not_looked_for_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Item 17 is a bare number: found where a pair declares it, not judged deep in other data. 5 and "5" may be one id: no pass."""
+    workspace, _ = stored(tmp_path, [
+        pair(pair_id="a", prompt="p1", task_id="17"), pair(pair_id="b", prompt="p2", meta={"task_id": "18"}),
+        pair(pair_id="c", prompt="p3", task_id="5"),
+    ])
+    items: list[dict[str, Any]] = [
+        {"id": "17", "question": "x y"}, {"id": "18", "question": "y z"}, {"id": 5, "question": "z x"}, {"question": "q r"}, {"id": "h6", "n": 0.5},
+    ]
+    against = write_jsonl(tmp_path, "eval", items)
+    command = ["contamination", "round-07", "--workspace", str(workspace.root), "--against", str(against)]
+    assert run([*command, "--json"]) == 3
+    found = json.loads(capsys.readouterr().out)
+    assert found["items"] == [{"item": 0, "id": "17", "hits": {"same_task": 1}}]
+    assert (found["contaminated_items"], found["undecided_items"], found["over"]) == (1, 1, True)
+    assert found["task_ids"] == {"items": 4, "items_by_bare_number": 3, "pairs": 3, "not_judged": {"items": 2, "all": 2, "listed": [
+        {"item": 1, "id": "18", "why": "bare_number", "rows": 1, "row": "b", "field": "meta.task_id", "task_id": "18"},
+        {"item": 2, "id": "5", "why": "other_form", "rows": 1, "row": "c", "field": "task_id", "task_id": "5"},
+    ]}}
+    assert found["not_looked_for"] == [
+        {"rule": "same_task", "why": "it has no task id and no id", "items": 1, "listed": [{"item": 3, "id": "row 4"}]},
+        {"rule": "exact", "why": "it has no text to look for", "items": 1, "listed": [{"item": 4, "id": "h6"}]},
+    ]
+    assert run(command) == 3
+    printed = capsys.readouterr().out
+    assert "0 may be. 1 more may be: their ids are in the pairs in another form." in printed
+    for line in (
+        "Not judged, same task: item 18, as '18' at meta.task_id of b; rows: 1.", "Not judged, same task: item 5, as '5' at task_id of c; rows: 1.",
+        "Not looked for by a task id: row 4: it has no task id and no id.", "Not looked for by a text: h6: it has no text to look for.",
+    ):
+        assert line in printed
+    # said to be another numbering: nothing is found, and that is said
+    assert run([*command, "--leave-out", "id", "--json"]) == 0
+    left = json.loads(capsys.readouterr().out)
+    assert (left["contaminated_items"], left["undecided_items"]) == (0, 0)
+    assert [(one["rule"], one["items"]) for one in left["not_looked_for"]] == [("same_task", 1), ("same_task", 4), ("exact", 1)]
+
+
+def test_a_form_of_an_id_alone_does_not_pass(tmp_path: Path) -> None:
+    workspace, _ = stored(tmp_path, [pair(prompt="p1", task_id="H3")], [{"id": "h3", "prompt": OTHER}])
+    assert run(["contamination", "round-07", "--workspace", str(workspace.root)]) == 3
+
+
+def test_an_id_that_stands_on_two_items_is_refused_by_name(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path, "eval", [{"id": "h1", "q": "a"}, {"id": 1, "q": "b"}, {"id": "1", "q": "c"}, {"id": "h1", "q": "d"}])
+    with pytest.raises(RoundError) as refused:
+        read_items(path)
+    assert (refused.value.code, refused.value.got, str(refused.value.where)) == (
+        "duplicate_holdout_id", '"h1" in item 1 and item 4', "eval.jsonl, line 4, field id",
+    )
+    assert len(read_items(path, ["id"]).items) == 4
+
+
+def test_a_table_of_items_may_hold_what_json_cannot_say(tmp_path: Path) -> None:
+    """NaN, a date, bytes and an integer beyond 2^53 beside the texts, which are all that is looked at."""
+    table = pa.table({
+        "id": pa.array([2**63 - 1, 2], pa.int64()), "q": ["请取消订单", "b"], "score": pa.array([float("nan"), 1.5]),
+        "day": pa.array([0, 1], pa.date32()), "raw": [b"x", b"y"],
+    })
+    pq.write_table(table, tmp_path / "eval.parquet")
+    items = read_items(tmp_path / "eval.parquet").items
+    assert [text.text for text in locked_texts(items)] == ["请取消订单", "b"] and [item["id"] for item in items] == [9223372036854775807, 2]
+
+
+@pytest.mark.parametrize("form", ["jsonl", "jsonl.gz", "json", "parquet", "csv"])
 def test_evaluation_files_as_other_people_write_them(tmp_path: Path, form: str) -> None:
     """Scores with a point, lists and nested objects do not matter: only the texts are looked at."""
     rows = [{"question": ASK, "score": 0.5, "choices": ["a", "b"], "meta": {"source": "x", "weight": 1.25}}, {"question": "b", "score": 1e-3}]
     path = tmp_path / f"eval.{form}"
     if form == "parquet":
         pq.write_table(pa.Table.from_pylist(rows), path)
+    elif form == "csv":
+        path.write_text(f"question,score\n{ASK},0.5\nb,1e-3\n", "utf-8")
     elif form == "json":
         path.write_text(json.dumps(rows), "utf-8")
     else:
         text = "".join(f"{json.dumps(row)}\n" for row in rows).encode()
         path.write_bytes(gzip.compress(text) if form.endswith("gz") else text)
-    items, digest = read_items(path)
-    assert [item["question"] for item in items] == [ASK, "b"] and digest == sha256_hex(path.read_bytes())
-    assert [text.text for text in locked_texts(items)] == [ASK, "a", "b", "x", "b"]
+    found = read_items(path)
+    assert [item["question"] for item in found.items] == [ASK, "b"] and (found.name, found.sha256) == (path.name, sha256_hex(path.read_bytes()))
+    texts = [text.text for text in locked_texts(found.items)]
+    # every cell of a CSV is text
+    assert texts == ([ASK, "0.5", "b", "1e-3"] if form == "csv" else [ASK, "a", "b", "x", "b"])
 
 
 def test_evaluation_files_that_are_none(tmp_path: Path) -> None:

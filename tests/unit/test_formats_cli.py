@@ -135,7 +135,7 @@ def test_several_proposers(cli: Runner, tmp_path: Path) -> None:
 def test_a_progress_bar_is_drawn_on_a_terminal(cli: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     screen = io.StringIO()
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(output, "_Console", lambda **options: Console(**options | {"file": screen, "force_terminal": True}))
+    monkeypatch.setattr(output, "Console", lambda **options: Console(**options | {"file": screen, "force_terminal": True}))
     path = written(tmp_path, "a.parquet", [ROW] * 9000)
     assert cli("ingest", path, "--format", "auto", "--proposer", "ana", *DECLARED)[0] == 0
     assert "pairs" in screen.getvalue() and "9000/9000" in screen.getvalue()

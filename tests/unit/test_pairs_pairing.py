@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -14,7 +15,8 @@ from support_rollouts import Reply, reconciled
 
 from core.errors import GridError, RoundError
 from core.grid import default_grid, shipped_grids
-from core.pairs.pairing import HeldOut, Pairing, PairingRules, pair_rollouts
+from core.pairs.held_out import HeldOut
+from core.pairs.pairing import Pairing, PairingRules, pair_rollouts
 from core.pairs.pairing_report import PairingReport, middle_values
 from core.pairs.pairing_rows import pair_rows
 
@@ -106,15 +108,16 @@ def test_the_same_reply_by_its_tool_calls() -> None:
 
 
 @pytest.mark.parametrize("held_out", [
-    HeldOut(item_ids=frozenset("t")), HeldOut(prompts=frozenset(["what is it"])), HeldOut(graders=frozenset(["gold"])),
-    HeldOut(graders=frozenset(["eval"])),
+    lambda: HeldOut.of_items([{"id": "t", "prompt": "Another"}], 8, Fraction(4, 5)),
+    lambda: HeldOut.of_items([{"id": "h1", "prompt": "what is IT"}], 8, Fraction(4, 5)),
+    lambda: HeldOut(graders=["gold"]), lambda: HeldOut(graders=["eval"]),
 ], ids=["task", "prompt", "grader", "source"])
-def test_a_reward_of_the_holdout_is_flagged(held_out: HeldOut) -> None:
+def test_a_reward_of_the_holdout_is_flagged(held_out: Callable[[], HeldOut]) -> None:
     replies = [
         reply(1, "yes", prompt="What is  it?", grader="gold", source="eval"), reply(0, "no", prompt="Other", grader="mine"),
         reply(1, "ja", "u"), reply(0, "nee", "u"),
     ]
-    report = PairingReport.of(pair_rollouts(replies, ONE, held_out=held_out))
+    report = PairingReport.of(pair_rollouts(replies, ONE, held_out=held_out()))
     assert report.eval_sourced == report.mixed_grader_pairs == 1 and "eval_sourced" in [code for code, _ in report.warnings]
     assert PairingReport.of(pair_rollouts(replies, ONE)).eval_sourced == 0
 

@@ -100,7 +100,8 @@ def test_without_a_task_column_the_prompt_is_left_to_group_by() -> None:
     found, _ = read({"prompt": "ask", "final_text": "a", "reward": 1})
     assert (found[0].task_id, found[0].prompt) == (None, "ask")
     declared, _ = read({"prompt": "ask", "final_text": "a", "reward": 1}, task="prompt")
-    assert (declared[0].task_id, declared[0].prompt) == ("ask", None)
+    # the prompt stays the prompt: without one an ingest would quarantine the pairs
+    assert (declared[0].task_id, declared[0].prompt) == ("ask", "ask")
     assert refused({"final_text": "a", "reward": 1}).code == "missing_field"
 
 

@@ -9,8 +9,9 @@ import codecs
 import csv
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Final, NoReturn
+from typing import IO, Any, Final, NoReturn
 
+from core.canonical import parse_json
 from core.errors import RoundError, Where
 from core.rounds.columns import CellFault
 from core.rounds.notes import Note
@@ -21,6 +22,8 @@ from core.text import shortened
 
 _LIMIT: Final[int] = SETTINGS["json"]["max_bytes"]
 _SHOWN: Final[int] = SETTINGS["text"]["raw_characters"]
+_JSON_NUMBER: Final = frozenset("0123456789+-.eE")
+_JSON_FLAGS: Final = ("true", "false")
 _UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -85,6 +88,16 @@ def _row(names: list[str], cells: list[str]) -> dict[str, str] | CellFault:
     if len(cells) != len(names):
         return CellFault("", "wrong_cells", f"{len(names)} cells, as the header has", f"{len(cells)}")
     return dict(zip(names, cells, strict=True))
+
+
+def json_cell(name: str, cell: str) -> Any:
+    """A cell that was declared to be written as in JSON: a number, true or false. Raises CellFault; any other text comes back as it is."""
+    if cell not in _JSON_FLAGS and not (cell and set(cell) <= _JSON_NUMBER):
+        return cell
+    try:
+        return parse_json(cell)
+    except RoundError as error:
+        raise CellFault(name, error.code, error.expected, error.got) from None
 
 
 def _refuse(code: str, expected: str, got: str, remedy: str, where: Where) -> NoReturn:

@@ -10,10 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from core.canonical import parse_json
 from core.errors import RoundError, Where
 from core.rounds.columns import PAIR_COLUMNS, CellFault, Kind
 from core.rounds.readers.containers import first_values
+from core.rounds.readers.csv_rows import json_cell
 from core.rounds.readers.format import Declared, Option
 from core.rounds.readers.packed import name_parts
 from core.rounds.readers.preference import COLUMN, Counts, Row, preference_format
@@ -22,7 +22,6 @@ from core.rounds.typing_rows import RawRow
 
 _NUMBERS: Final = {column.name for column in PAIR_COLUMNS if column.kind in (Kind.DOUBLE, Kind.INTEGER)}
 _OURS: Final = frozenset(column.name for column in PAIR_COLUMNS)
-_JSON_NUMBER: Final = frozenset("0123456789+-.eE")
 
 
 def _shape(row: Row, options: Mapping[str, str], counts: Counts) -> Row:
@@ -46,12 +45,7 @@ def _rows(declared: Declared) -> Iterator[RawRow]:
 
 
 def _number(name: str, cell: str) -> Any:
-    value = None
-    if cell and set(cell) <= _JSON_NUMBER:
-        try:
-            value = parse_json(cell)
-        except RoundError as error:
-            raise CellFault(name, error.code, error.expected, error.got) from None
+    value = json_cell(name, cell)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise CellFault(name, "wrong_type", "a number, written as in JSON", described(cell))
     return value

@@ -8,7 +8,8 @@ from typing import Any, Final
 from core.canonical import canonical_bytes
 from core.rounds.columns import CellFault
 from core.rounds.messages import Message, checked_messages, flattened
-from core.rounds.readers.format import Option
+from core.rounds.readers.format import Declared, Option
+from core.rounds.readers.packed import name_parts
 from core.rounds.strict import described
 
 NAME: Final = "rollouts"
@@ -40,8 +41,12 @@ _MEANINGS: Final[Mapping[str, str]] = {
 OPTIONS: Final[Mapping[str, Option]] = {
     **{name: Option(meaning) for name, meaning in _MEANINGS.items()},
     "range": Option(f"least and most reward, {RANGE} unless declared"),
+    "cells": Option("cells of a CSV in number and flag columns are written as in JSON, and an empty one is null", ("json",)),
     "logps": Option("whether log-probs are sums over the tokens (as here, unless declared) or means", ("sum", "mean")),
 }
+CELLS: Final = ("run", "reward", "policy_logp", "ref_logp", "token_count")
+"""Fields whose cells are not text; in a CSV they are read so where ``cells=json`` declares it."""
+CELLS_REMEDY: Final = "declare --option cells=json where the cells of number columns are written as in JSON: in a CSV every cell is text otherwise"
 _ASSISTANT: Final = "assistant"
 
 
@@ -51,6 +56,11 @@ class Said:
 
     text: str | None = None
     messages: str | None = None
+
+
+def has_text_cells(declared: Declared) -> bool:
+    """Whether every cell of the file is text: a CSV, of which nothing else was declared."""
+    return name_parts(declared.path.name).suffix == ".csv" and "cells" not in declared.options
 
 
 def conversation(cells: Mapping[str, Any], names: Mapping[str, str]) -> tuple[Said, Said]:

@@ -19,9 +19,21 @@ from core.errors import RoundError, Where
 from core.rounds.columns import CellFault
 from core.rounds.notes import Note, warning
 from core.rounds.readers.containers import raw_rows
+from core.rounds.readers.csv_rows import json_cell
 from core.rounds.readers.foreign_ids import IdRule
 from core.rounds.readers.format import Declared
-from core.rounds.readers.rollout_columns import NAME, OPTIONS, RANGE, SPELLINGS, conversation, text_or_none, whole
+from core.rounds.readers.rollout_columns import (
+    CELLS,
+    CELLS_REMEDY,
+    NAME,
+    OPTIONS,
+    RANGE,
+    SPELLINGS,
+    conversation,
+    has_text_cells,
+    text_or_none,
+    whole,
+)
 from core.rounds.readers.verdicts import decimal
 from core.rounds.rollout_faults import REASONS
 from core.rounds.strict import described, unknown_remedy
@@ -59,6 +71,8 @@ class Rollout:
     grader: str | None = None
     source: str | None = None
     extra: Mapping[str, Any] | None = None
+    task_number: bool = False
+    """Whether the file has the task's id as an integer."""
 
 
 def read_rollouts(declared: Declared) -> Iterator[Rollout]:
@@ -123,6 +137,8 @@ class _RolloutReader:
                 raise CellFault("", "wrong_type", "one JSON object", described(row.value))
             return self._read(row.line, row.value)
         except CellFault as fault:
+            if fault.code == "wrong_type" and has_text_cells(self._declared):
+                _refuse(self._declared, row.line, fault, CELLS_REMEDY)
             _refuse(self._declared, row.line, fault)
 
     def finish(self) -> None:
@@ -138,7 +154,7 @@ class _RolloutReader:
 
     def _read(self, line: int, row: dict[str, Any]) -> Rollout:
         names = self._names(row)
-        cells = {field: row[column] for field, column in names.items()}
+        cells = {field: self._cell(field, column, row[column]) for field, column in names.items()}
         prompt, response = conversation(cells, names)
         reward, fault = self._reward(cells)
         if response.text is None:
@@ -147,15 +163,23 @@ class _RolloutReader:
             self._faults[fault] += 1
         task = cells.get("task")
         if task is None and prompt.text is None:
-            raise CellFault(names.get("task", "task_id"), "missing_field", "a task id or a prompt", "neither")
+            raise CellFault(
+                names.get("task", "task_id"), "missing_field", f"a task id or a prompt ({', '.join((*SPELLINGS['task'], *SPELLINGS['prompt']))})",
+                f"neither; the row has {', '.join(map(repr, row)) or 'no column'}; declare task=COLUMN or prompt=COLUMN",
+            )
         tokens = whole(cells, names, "token_count")
         return Rollout(
             line, None if task is None else self._task(task, names), whole(cells, names, "run"), prompt.text, prompt.messages, response.text,
             response.messages, reward, fault, text_or_none(cells, names, "policy"), self._logp(cells, names, "policy_logp", tokens),
             self._logp(cells, names, "ref_logp", tokens), tokens, text_or_none(cells, names, "finish_reason"),
             text_or_none(cells, names, "grader"), text_or_none(cells, names, "source"),
-            {column: value for column, value in row.items() if column not in names.values()},
+            {column: value for column, value in row.items() if column not in names.values()}, type(task) is int,
         )
+
+    def _cell(self, field: str, column: str, value: Any) -> Any:
+        if "cells" not in self._options or not isinstance(value, str):
+            return value
+        return None if not value else json_cell(column, value) if field in CELLS else value
 
     def _task(self, value: Any, names: Mapping[str, str]) -> str:
         if self._options.get("task") is not None and names["task"] == names.get("prompt") and isinstance(value, str) and value:
@@ -176,7 +200,8 @@ class _RolloutReader:
             if stated not in row and field in ("task", "prompt", "response", "reward", "messages"):
                 raise CellFault(stated, "missing_field", f"the column declared as the {field}", "nothing")
             return stated if stated in row else None
-        taken = set(self._options.values())
+        # a task that is declared to be the prompt leaves the prompt where it is
+        taken = {column for name, column in self._options.items() if (name, field) != ("task", "prompt")}
         present = [name for name in SPELLINGS[field] if name in row and name not in taken]
         if len(present) > 1:
             raise CellFault(present[0], "ambiguous_column", f"one column of the {field}", f"{' and '.join(present)}; declare {field}={present[0]}")
