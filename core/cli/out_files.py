@@ -15,8 +15,10 @@ from core.settings import SETTINGS
 
 def refuse_existing(path: Path, *, force: bool) -> None:
     """Say that a file is there before any work is done. Raises RoundError ``file_exists``, ``not_a_file`` for what --force cannot replace."""
-    if path.is_dir():
-        raise RoundError("not_a_file", expected="the name of a file", got="a folder", remedy="name a file in it", where=Where(str(path)))
+    if path.exists() and not path.is_file():
+        # a rename would put a file in the place of a device such as /dev/null, for every program of the machine
+        got = "a folder" if path.is_dir() else "a device, a pipe or a socket"
+        raise RoundError("not_a_file", expected="the name of a file", got=got, remedy="name a file in a folder", where=Where(str(path)))
     if not force and path.exists():
         raise _exists(path)
 

@@ -139,6 +139,8 @@ class Pairing:
     least_reward: Fraction | None = None
     most_reward: Fraction | None = None
     """The least and the most reward of a usable rollout."""
+    repeated_runs: int = 0
+    """Usable rollouts whose number stands on another one of their task and policy, too."""
     tasks_seen: int = 0
     tasks_with_contrast: int = 0
     ruled_out: Counter[str] = field(default_factory=Counter)
@@ -198,6 +200,7 @@ def unusable(reply: GradedReply, policy: str | None) -> str | None:
 def _pair_task(group: Group, ranked: list[Candidate], found: Pairing) -> None:
     """Pair one task's rollouts, which are in rank order."""
     rules = found.rules
+    found.repeated_runs += sum(count for name, count in Counter(map(_run_name, ranked)).items() if name is not None and count > 1)
     passed = [candidate for candidate in ranked if candidate.reward >= rules.pass_reward]
     failed = [candidate for candidate in ranked if candidate.reward < rules.pass_reward]
     if not passed or not failed:

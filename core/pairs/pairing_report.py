@@ -133,6 +133,9 @@ class PairingReport:
         ):
             if count:
                 lines.append((code, f"{count} of {pairs} pairs have no {what}: an ingest quarantines such rows. Give each rollout its {what}."))
+        if self.pairing.repeated_runs:
+            lines.append(("repeated_rollouts", f"{self.pairing.repeated_runs} rollouts share their number with another one of their task and policy: "
+                                               "each was taken for a rollout of its own. Hand each over once, under its own number."))
         fallback = self.pairing.grouped_by["prompt"]
         if fallback:
             lines.append(("grouped_by_prompt", f"{fallback} rollouts name no task and were grouped by their prompt, without regard to case and white "
@@ -151,7 +154,7 @@ class PairingReport:
             "rows": pairing.rows, "rows_in_pairs": pairing.rows - sum(pairing.unused.values()), "rows_unused": dict(sorted(pairing.unused.items())),
             "grouped_by": dict(sorted(pairing.grouped_by.items())),
             "least_reward": exact_and_near(pairing.least_reward), "most_reward": exact_and_near(pairing.most_reward),
-            "tasks_seen": pairing.tasks_seen, "tasks_with_contrast": pairing.tasks_with_contrast,
+            "repeated_rollouts": pairing.repeated_runs, "tasks_seen": pairing.tasks_seen, "tasks_with_contrast": pairing.tasks_with_contrast,
             "same_reply_combinations": {name: count for name, count in sorted(pairing.ruled_out.items()) if count},
             "pairs": len(pairing.pairs), "mean_margin": exact_and_near(self.mean_margin), "partial_score_pairs": self.partial_score_pairs,
             "first_turn_identical": self.first_turn_identical, "trainer_pairs": self.trainer_pairs, "same_policy_pairs": self.same_policy_pairs,

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -292,3 +293,23 @@ def test_hostile_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
     before = sorted(path.name for path in tmp_path.iterdir())
     assert run(["pairs", *arguments]) == code
     assert said in capsys.readouterr().err and sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_a_device_is_never_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A pipe here: renaming a file over /dev/null would take it from every program of the machine."""
+    rollouts, pipe = jsonl(tmp_path / "r.jsonl", pass_and_fail()), tmp_path / "pipe"
+    os.mkfifo(pipe)
+    assert run(["pairs", str(rollouts), "--out", str(pipe), "--force"]) == 4
+    assert "[not_a_file]" in capsys.readouterr().err and pipe.is_fifo()
+
+
+def test_tasks_that_look_alike_and_rollouts_that_stand_twice_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Case 13: a space and a Unicode form make tasks of their own, with a warning; no row is lost to its twin."""
+    names = ["t ", "t", "\u00e9", "e\u0301"]
+    rows = [row for name in names for row in pass_and_fail(task_id=name)] + pass_and_fail(task_id="twice", rollout=0) * 2
+    rollouts = jsonl(tmp_path / "r.jsonl", rows)
+    assert run(["pairs", str(rollouts), "--out", str(tmp_path / "p.jsonl"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["tasks_seen"], found["pairs"], found["rows"], found["repeated_rollouts"]) == (5, 5, 12, 4)
+    assert "4 rollouts share their number" in {one["code"]: one["text"] for one in found["warnings"]}["repeated_rollouts"]
+    assert "task_id has 2 groups of ids" in {one["code"]: one["text"] for one in found["notes"]}["look_alike_ids"]

@@ -7,10 +7,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from core.rounds.columns import ID_CHARACTERS, CellFault
-from core.rounds.notes import Note
-from core.rounds.strict import described
+import pyarrow as pa
 
+from core.rounds.columns import ID_CHARACTERS, CellFault
+from core.rounds.near_ids import look_alikes
+from core.rounds.notes import Note, named, warning
+from core.rounds.strict import described
+from core.settings import SETTINGS
+
+_NAMED: Final[int] = SETTINGS["display"]["named_ids"]
 _EXPECTED: Final = "text that is not empty, or an integer"
 
 
@@ -41,6 +46,17 @@ class IdRule:
 
     def notes(self, file: str) -> list[Note]:
         """What was made of the ids, once all rows are read."""
+        return [*self._numbered_note(file), *self._look_alikes(file)]
+
+    def _look_alikes(self, file: str) -> list[Note]:
+        groups = look_alikes(pa.chunked_array([list(self._forms)], pa.string()))
+        if not groups:
+            return []
+        shown = "; ".join(named(group) for group in groups[:_NAMED])
+        text = f"{file}: {self._field} has {len(groups)} groups of ids that differ only by white space, hidden characters or Unicode form"
+        return [warning("look_alike_ids", f"{text}; each is an id of its own here: {shown}")]
+
+    def _numbered_note(self, file: str) -> list[Note]:
         if not self._numbered:
             return []
         text = f"{file}: {self._field} is an integer in {self._numbered} rows and became its decimal text, by the rule of {self._format}"

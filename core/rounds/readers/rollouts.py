@@ -198,7 +198,8 @@ class _RolloutReader:
         stated: str | None = self._options.get(field)
         if stated is not None:
             if stated not in row and field in ("task", "prompt", "response", "reward", "messages"):
-                raise CellFault(stated, "missing_field", f"the column declared as the {field}", "nothing")
+                raise CellFault(stated, "missing_field", f"the column declared as the {field}",
+                                f"none of this name; the row has {', '.join(map(repr, row)) or 'no column'}")
             return stated if stated in row else None
         # a task that is declared to be the prompt leaves the prompt where it is
         taken = {column for name, column in self._options.items() if (name, field) != ("task", "prompt")}
