@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from core.export.columns import Kind, Observed, holds_json
+from core.export.columns import JSON, Kind, Observed, holds_json
 from core.export.lookalikes import Lookalikes
 from core.export.provenance import Provenance
 from core.export.shape import REFERENCE_LOGPS, Shape
@@ -78,6 +78,10 @@ class Facts:
         if any(holds_json(kind) for kind in self.kinds.values()):
             said.append("Columns of type `json` hold one JSON document an entry, so that no object gains members from others. `datasets` 4.7 or "
                         "later hands them out as objects; elsewhere, read the text with a JSON parser. The JSON Lines file has plain objects.")
+            mixed = [name for name, kind in self.kinds.items() if kind == JSON and name in observed.texts]
+            if mixed:
+                said.append(f"{_names(mixed)} holds texts beside objects or lists. Out of the JSON Lines file `datasets` hands out a text that is "
+                            "JSON itself as what it says; out of Parquet it stays a text.")
             if observed.has_reals:
                 said.append("`datasets` reads numbers inside JSON columns with a fast parser: out of Parquet they keep 15 digits, out of JSON Lines "
                             "10 decimals. Where more matters, read the JSON Lines file with a JSON parser.")

@@ -82,12 +82,13 @@ def joined(one: Kind, other: Kind) -> Kind:
 @dataclass
 class Observed:
     """What the rows of a dataset hold, collected while they are written. ``has_reals``: a number with a point inside an object, which some
-    readers shorten; ``absent``: whether a row lacks a column that another has."""
+    readers shorten; ``absent``: whether a row lacks a column that another has; ``texts``: columns in which some row has a text."""
 
     kinds: dict[str, Kind] = field(default_factory=dict)
     rows: int = 0
     absent: bool = False
     has_reals: bool = False
+    texts: set[str] = field(default_factory=set)
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Look at one row."""
@@ -95,6 +96,8 @@ class Observed:
             self.absent = True
         for name, value in row.items():
             kind = kind_of(value)
+            if kind == TEXT:
+                self.texts.add(name)
             self.kinds[name] = joined(self.kinds.get(name, NULL), kind)
             self.has_reals = self.has_reals or (holds_json(kind) and _holds_real(value))
         self.rows += 1

@@ -68,6 +68,14 @@ def test_case_17_no_call_gains_a_member(everything: tuple[Desk, Round], tmp_path
     assert [chosen[row["pair_id"]] for row in CASE_17] == [row["chosen"] for row in CASE_17]
 
 
+def test_tools_given_as_text_stay_text_in_parquet_and_the_card_says_where_they_do_not(everything: tuple[Desk, Round], tmp_path: Path) -> None:
+    exact = signed_export(*everything, tmp_path / "p", parquet=True)
+    assert loaded(exact, tmp_path / "one") == rows_of(exact) and any(isinstance(row["tools"], str) for row in rows_of(exact))
+    lines = signed_export(*everything, tmp_path / "l")
+    (note,) = [note for note in lines.facts.notes() if "a text that is JSON itself" in note]
+    assert note.startswith("`tools` holds") and not any(isinstance(row["tools"], str) for row in loaded(lines, tmp_path / "two"))
+
+
 def test_json_lines_load_without_the_card_too(everything: tuple[Desk, Round], tmp_path: Path) -> None:
     done = signed_export(*everything, tmp_path / "d")
     rows = datasets.load_dataset("json", data_files=str(done.folder / "train.jsonl"), split="train", cache_dir=str(tmp_path / "cache"))
