@@ -84,7 +84,7 @@ def test_a_mapping_that_does_not_fit_is_refused(tmp_path: Path, options: dict[st
 def test_a_column_under_our_name_has_to_be_mapped_too(tmp_path: Path) -> None:
     data = b"pair_id,prompt,chosen,rejected\np,q,g,b\n"
     names = ("pair_id", "prompt", "chosen", "rejected")
-    assert refused(tmp_path / "auto", "a.csv", data, ids="").got == "rows that fit trl and csv"
+    assert refused(tmp_path / "auto", "a.csv", data, ids="").code == "unmapped_column"
     error = refused(tmp_path / "a", "a.csv", data, "csv", ids="")
     assert (error.code, error.where and error.where.field) == ("unmapped_column", "chosen")
     source, _ = read(tmp_path / "b", "a.csv", data, "csv", ids="", **{f"column__{name}": name for name in names})

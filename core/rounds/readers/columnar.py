@@ -31,6 +31,7 @@ _PARQUET: Final = ".parquet"
 ARROW_SUFFIXES: Final = (".arrow", ".feather")
 SUFFIXES: Final = (_PARQUET, *ARROW_SUFFIXES)
 _FILE_MAGIC: Final = b"ARROW1\x00\x00"
+_END_MAGIC: Final = _FILE_MAGIC.rstrip(b"\x00")
 _ROWS: Final[int] = SETTINGS["storage"]["batch_rows"]
 _BYTES: Final[int] = SETTINGS["storage"]["batch_bytes"]
 _LIMITS: Final = SETTINGS["packed"]
@@ -194,13 +195,21 @@ def _arrow(stack: ExitStack, source: Path | IO[bytes], path: Path, file: str) ->
         # a file is a stream between its magic and its footer; the footer is not asked, so that what is measured is what is read
         start = len(_FILE_MAGIC) if handle.read(len(_FILE_MAGIC)) == _FILE_MAGIC else 0
         handle.seek(start)
-        unpacked = unpacked_total(handle, limit)
+        unpacked, ended = unpacked_total(handle, limit)
+        if start:
+            handle.seek(handle.size() - len(_END_MAGIC))
+            ended = handle.read() == _END_MAGIC
         handle.seek(start)
         table = stack.enter_context(pa.ipc.open_stream(handle))
     except (pa.ArrowException, OSError, struct.error) as problem:
         raise broken() from problem
     if unpacked > limit:
         raise too_much(file, limit)
+    if not ended:
+        raise RoundError(
+            "cut_table", expected="an Arrow file with its footer, or a stream with its end mark", got="one that stops before it",
+            remedy="hand over the whole file, from a writer that was closed; nothing of it was loaded", where=Where(file),
+        )
     refuse_shared_layouts(table.schema, file)
     return Batches(table.schema, fitting(_slices(_guarded(iter(table), broken), broken), file), None)
 

@@ -70,12 +70,13 @@ def unknown_form(file: str) -> NoReturn:
     )
 
 
-def first_values(path: Path, file: str) -> list[Any]:
-    """The values of the first rows that can be read, for recognising a format; none where the file has no rows of these forms."""
+def first_values(path: Path, file: str, notes: list[Note] | None = None) -> list[Any]:
+    """The values of the first rows that can be read, for recognising a format; none where the file has no rows of these forms. ``notes``
+    receives remarks on the file."""
     if name_parts(path.name).suffix not in SUFFIXES:
         return []
     values: list[Any] = []
-    rows = raw_rows(path, file, [], struct_nulls=True, non_finite=True)
+    rows = raw_rows(path, file, [] if notes is None else notes, struct_nulls=True, non_finite=True)
     try:
         for row in rows:
             if not isinstance(row.value, CellFault):

@@ -24,6 +24,7 @@ _LIMIT: Final[int] = SETTINGS["json"]["max_bytes"]
 _SHOWN: Final[int] = SETTINGS["text"]["raw_characters"]
 _JSON_NUMBER: Final = frozenset("0123456789+-.eE")
 _JSON_FLAGS: Final = ("true", "false")
+_OTHER_MARKS: Final = {";": "semicolons", "\t": "tabs", "|": "bars"}
 _UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -78,6 +79,11 @@ def _records(reader: Iterator[list[str]], file: str) -> Iterator[list[str]]:
 def _header(names: list[str] | None, file: str) -> list[str]:
     if not names or not all(names):
         _refuse("missing_header", "a first row of column names, none of them empty", "none", "write the names", Where(file, 1))
+    if not names[1:]:
+        for mark, words in _OTHER_MARKS.items():
+            if mark in names[0]:
+                _refuse("other_separator", "cells separated by commas", f"one column, {names[0]!r}, as if {words} separated them",
+                        "write the file with commas; cells that hold one go into double quotes", Where(file, 1))
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         _refuse("duplicate_column", "each column once", f"{twice[0]!r} twice", "write it once", Where(file, 1, twice[0]))

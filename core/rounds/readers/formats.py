@@ -5,11 +5,12 @@ more than one fits, because the wrong one would change text.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from core.errors import RoundError, Where
+from core.rounds.notes import Note
 from core.rounds.readers import (
     argilla_ratings,
     argilla_records,
@@ -30,9 +31,9 @@ from core.rounds.readers import (
     trl,
     ultrafeedback,
 )
-from core.rounds.readers.containers import first_values, refuse_unreadable
+from core.rounds.readers.containers import first_values
 from core.rounds.readers.format import Format, Option
-from core.rounds.readers.preference import all_text, none_has
+from core.rounds.readers.undecided import refuse_ambiguous, refuse_unrecognised
 from core.rounds.strict import described, nearest, unknown_remedy
 from core.settings import SETTINGS
 
@@ -73,36 +74,21 @@ def format_named(name: str, where: Where) -> Format:
 
 
 def detect(path: Path, file: str, *, part: str | None = None) -> tuple[Format, str]:
-    """The one format that fits a file (among those of ``part``, where one is asked for), and why, as a sentence.
+    """The one format that fits a file (among those of ``part``, where one is asked for), and why, as a sentence. A CSV file is read by the
+    mapping of its columns, whatever their names look like: another format has to be named.
 
     Raises RoundError ``unrecognised_format`` where none fits, ``ambiguous_format`` naming those that fit where several do.
     """
-    values = first_values(path, file)
-    fits = [(item, why) for item in FORMATS.values() if part in (None, item.part) and (why := item.recognise(values, path)) is not None]
-    if len(fits) == 1:
-        return fits[0]
-    if not fits:
-        if not values:
-            refuse_unreadable(path, file)
-        keys = f"rows with the keys {', '.join(sorted(values[0]))}" if values and isinstance(values[0], dict) else "no rows that can be told"
-        _undecided("unrecognised_format", keys, file, _PROMPTLESS if _lacks_a_prompt(values) else _BY_NAME)
-    _undecided("ambiguous_format", f"rows that fit {' and '.join(item.name for item, _ in fits)}", file, _BY_NAME)
-
-
-_PROMPTS: Final = ("prompt", "instruction", "input", "question", "messages", "conversations")
-_BY_NAME: Final = "name the format yourself; countersign ingest --formats lists them, and none is guessed"
-_PROMPTLESS: Final = (
-    "give each row an explicit prompt: text is never split at what both answers begin with; where the prompt ends at a mark, name the "
-    "format and declare it (--format trl --option boundary=MARK)"
-)
-
-
-def _lacks_a_prompt(values: Sequence[Any]) -> bool:
-    return all_text(values, "chosen", "rejected") and none_has(values, *_PROMPTS)
-
-
-def _undecided(code: str, got: str, file: str, remedy: str) -> NoReturn:
-    raise RoundError(code, expected="rows of one known format", got=got, remedy=remedy, where=Where(file))
+    notes: list[Note] = []
+    values = first_values(path, file, notes)
+    asked = [item for item in FORMATS.values() if part in (None, item.part)]
+    fits = [(item, why) for item in asked if (why := item.recognise(values, path)) is not None]
+    mapped = [found for found in fits if found[0] in mapped_csv.FORMATS]
+    if len(mapped or fits) == 1:
+        return (mapped or fits)[0]
+    if fits:
+        refuse_ambiguous(file, [item for item, _ in fits])
+    refuse_unrecognised(path, file, values, notes, asked)
 
 
 def checked_options(chosen: Format, options: Mapping[str, Any], where: Where) -> dict[str, str]:

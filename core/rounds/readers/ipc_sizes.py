@@ -19,15 +19,20 @@ _DICTIONARY: Final = ("id", "data")
 _BATCH: Final = ("length", "nodes", "buffers", "compression")
 
 
-def unpacked_total(source: Any, limit: int) -> int:
-    """The bytes that all messages of an Arrow stream unpack to; the counting ends beyond ``limit``. Raises struct.error or ArrowException
-    for what is no such stream."""
-    total = 0
+_END_OF_STREAM: Final = struct.Struct("<Ii")
+"""What a writer that is closed puts after its last message: the continuation mark and a length of nothing."""
+
+
+def unpacked_total(source: Any, limit: int) -> tuple[int, bool]:
+    """The bytes that all messages of an Arrow stream unpack to, and whether the stream says that it ends there. The counting ends beyond
+    ``limit``. A stream may be cut between two messages, and reads like a shorter one then: only its end tells. Raises struct.error or
+    ArrowException for what is no such stream."""
+    total, last = 0, source.tell()
     for message in pa.ipc.MessageReader.open_stream(source):
-        total += _unpacked(message)
+        total, last = total + _unpacked(message), source.tell()
         if total > limit:
             break
-    return total
+    return total, source.tell() - last == _END_OF_STREAM.size
 
 
 def _unpacked(message: Any) -> int:

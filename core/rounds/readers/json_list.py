@@ -50,6 +50,8 @@ def raw_rows(text: str, file: str, *, integers_only: bool = False) -> Iterator[R
     number = 0
     while not text.startswith("]", position):
         if number:
+            if text.startswith("{", position):
+                _refuse(file, text, position, "a comma or the end of the list", "name the file .jsonl if each of its lines is one object")
             if not text.startswith(",", position):
                 _refuse(file, text, position, "a comma or the end of the list")
             position = _skip(text, position + 1)
@@ -86,8 +88,8 @@ def _skip(text: str, position: int) -> int:
     return position
 
 
-def _refuse(file: str, text: str, position: int, expected: str) -> NoReturn:
+def _refuse(file: str, text: str, position: int, expected: str, remedy: str = "check that the file is whole and is JSON") -> NoReturn:
     line = text.count("\n", 0, position) + 1
     column = position - text.rfind("\n", 0, position)
     got = "the end of the file" if position >= len(text) else f"{text[position]!r} at column {column}"
-    raise RoundError("not_json", expected=expected, got=got, remedy="check that the file is whole and is JSON", where=Where(file, line))
+    raise RoundError("not_json", expected=expected, got=got, remedy=remedy, where=Where(file, line))

@@ -25,6 +25,12 @@ _CHUNK: Final[int] = SETTINGS["storage"]["read_bytes"]
 CODECS: Final = {".gz": "gzip", ".zst": "zstd"}
 """Suffix -> what it is packed with."""
 _STREAMED: Final = (".jsonl", ".csv")
+_TEXT: Final = (*_STREAMED, ".json")
+_CONTENTS: Final = {
+    b"\x1f\x8b": ("gzip", ".gz"), b"\x28\xb5\x2f\xfd": ("zstd", ".zst"), b"\xfd7zXZ\x00": ("xz", ""), b"PK\x03\x04": ("zip", ""),
+    b"PAR1\x15": ("Parquet", ".parquet"), b"ARROW1\x00\x00": ("Arrow IPC", ".arrow"),
+}
+"""How files begin that are no text -> what they are, and the suffix that says so where one is read here."""
 
 
 class FileName(NamedTuple):
@@ -125,20 +131,35 @@ def too_much(file: str, limit: int) -> RoundError:
 @contextmanager
 def opened(path: Path, file: str) -> Iterator[IO[bytes]]:
     """The bytes of a file, unpacked where its name says so. ``file`` is shown in errors. Raises RoundError: ``broken_packing``,
-    ``unpacks_to_too_much``."""
+    ``unpacks_to_too_much``, ``other_content``."""
     codec, reading = name_parts(path.name).codec, _WATCHED.get()
     with path.open("rb") as handle:
         if reading is not None:
             reading.opened(path, handle)
         try:
             with _unpacked(handle, path, file, codec) if codec else nullcontext(handle) as stream:
+                _check_text(stream, path, file)
                 yield stream
         finally:
             if reading is not None:
                 reading.closed(path)
 
 
-def _unpacked(handle: IO[bytes], path: Path, file: str, codec: str) -> IO[bytes]:
+def _check_text(stream: io.BufferedReader, path: Path, file: str) -> None:
+    """Refuse a file whose name says text and whose first bytes are those of something else: it would be told to be bad text."""
+    if name_parts(path.name).suffix not in _TEXT:
+        return
+    head = stream.peek(max(map(len, _CONTENTS)))
+    for begins, (what, suffix) in _CONTENTS.items():
+        if head.startswith(begins):
+            inner = file if suffix in CODECS else name_parts(file).stem
+            raise RoundError(
+                "other_content", expected=f"text, as the name {file!r} says", got=f"a {what} file", where=Where(file),
+                remedy=f"name it {inner}{suffix}" if suffix else "unpack it, and hand over what is in it",
+            )
+
+
+def _unpacked(handle: IO[bytes], path: Path, file: str, codec: str) -> io.BufferedReader:
     inner = gzip.GzipFile(fileobj=handle) if codec == ".gz" else pa.CompressedInputStream(pa.PythonFile(handle, mode="r"), CODECS[codec])
     return io.BufferedReader(_Unpacked(inner, file, codec, unpacked_limit(path.stat().st_size)), _CHUNK)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -36,6 +37,8 @@ COLUMN: Final = "column."
 _DIGITS: Final[int] = SETTINGS["formats"]["id_digits"]
 _COLUMNS: Final[Mapping[str, Column]] = {column.name: column for column in PAIR_COLUMNS}
 _FLAGS: Final = ("chosen_verified_pass", "rejected_tombstone_fail")
+_BUNDLE_FLAGS: Final = {"chosen_verified": _FLAGS[0], "rejected_tombstone": _FLAGS[-1]}
+"""How a bundle spells the flags: in other files these are columns like any other."""
 _BOOLEANS: Final[Mapping[str, Mapping[Any, bool]]] = {"0/1": {0: False, 1: True, "0": False, "1": True}, "true/false": {"false": False, "true": True}}
 OPTIONS: Final[Mapping[str, Option]] = {
     "ids": Option("how pairs get their ids where the file has none: FILE-000001 by the row's line", ("line",)),
@@ -125,6 +128,7 @@ class _Common:
         self._mapping = _mapping(declared)
         self._ids = IdRule(self._mapping.get("pair_id", "pair_id"), format_name) if "integer_ids" in declared.options else None
         self._first = True
+        self._like_ours: dict[str, str] = {}
         self.counts: Counts = Counter()
 
     def mapped(self, row: Row) -> Row:
@@ -151,6 +155,7 @@ class _Common:
         self._add_id(row, line)
         self._add(row, "origin", self._options.get("origin"))
         self._add(row, "judge_id", self._options.get("judge"))
+        self._like_ours |= {name: ours for name in row if (ours := _like_ours(name)) is not None and ours not in row}
         for name in _FLAGS:
             self._add(row, name, True if "flags" in self._options else None)
             self._coerce(row, name)
@@ -202,11 +207,23 @@ class _Common:
     def notes(self) -> list[Note]:
         """What was counted, and what was made of the ids, once all rows are read."""
         found = [] if self._ids is None else self._ids.notes(self._file)
+        found += [
+            warning("column_like_ours", f"{self._file}: the column {name!r} was not read as {ours}; declare {COLUMN}{ours}={name} if it is that one")
+            for name, ours in sorted(self._like_ours.items())
+        ]
         if not self._first:
             found += [warning("column_never_seen", f"{self._file}: no row has the declared column {name!r}") for name in sorted(self._unseen)]
         return [*found, *(
             (warning if code in self._warned else Note)(code, f"{self._file}: {count} {text}") for (code, text), count in self.counts.items()
         )]
+
+
+@lru_cache
+def _like_ours(name: str) -> str | None:
+    """The column of ours that a name stands for but for case, spaces and hyphens, or as a bundle spells it; None where it is none, or is ours."""
+    plain = "_".join(name.strip().lower().replace("-", " ").split())
+    ours = _BUNDLE_FLAGS.get(plain, plain)
+    return ours if ours in _COLUMNS and name not in _COLUMNS else None
 
 
 # what several shapes need
