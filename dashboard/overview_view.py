@@ -147,6 +147,7 @@ def facts_rows(document: Document, manifest: RoundManifest, grid: Grid) -> list[
         ("Holdout registered", [text(registered)]),
         ("Verification", [text(verified)]),
         *((f"Foreign {part.replace('_', ' ')}", [text(item.sentence())]) for part, found in manifest.sources.items() for item in found),
+        *([] if manifest.cutoff is None else [("Training cut-off", [text(manifest.cutoff.words())])]),
         ("Grid", [text(f"{grid.name}, version {grid.version} "), blocks.digest(grid.digest, "the grid digest")]),
         ("Engine", [text(f"{document['engine_version']}, code "), blocks.digest(document["code_digest"], "the code digest")]),
         ("Literal gate", [text(f"{words.plural(len(gate['violations']), 'violation')} in {words.count(gate['files'])} files")]),

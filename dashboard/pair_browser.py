@@ -13,7 +13,7 @@ import streamlit as st
 from core.rounds.queries import PAGE_ROWS, SORTS
 from core.sampling.marks import Marked
 from core.settings import SETTINGS
-from dashboard import blocks, components, navigation, pair_list, pair_loaders, pair_marks, pair_panel, words
+from dashboard import blocks, components, cutoff_view, navigation, pair_list, pair_loaders, pair_marks, pair_panel, words
 from dashboard.frame import View
 from dashboard.pair_params import QUARANTINED, PairView
 from dashboard.pair_words import ORDER_TITLES
@@ -85,7 +85,10 @@ def _rail(view: View, shown: PairView) -> None:
     if shown.state == "rejected":
         narrowed = shown.ranges or shown.origin or shown.judge or shown.search
         note = [blocks.paragraph(blocks.muted("Counts of the whole round; the list beside is narrower.", blocks.SMALL))] if narrowed else []
+        parts = pair_list.parts_blocks(pair_list.reason_parts(view.document["curation"]))
         components.sheet("reasons", pair_list.reasons_table(shown, pair_loaders.reasons(view), plans), *note)
+        if parts:
+            components.sheet("reason-parts", *parts)
     elif shown.state == "held":
         components.sheet("held", pair_list.held_table(pair_loaders.held(view), shown, plans))
     judges = pair_loaders.judges(view, shown.state)
@@ -200,7 +203,7 @@ def _texts(view: View, pair: dict[str, Any], key: str) -> None:
         components.state_notice(f"{key}-texts", "broken", "The texts of this pair are not in the round folder.", "Run countersign round check.")
         return
     above, chosen, rejected = pair_panel.text_columns(pair, texts)
-    components.sheet(f"{key}-prompt", *above)
+    components.sheet(f"{key}-prompt", *cutoff_view.pair_blocks(view.manifest.cutoff, pair, texts), *above)
     both = st.grid(SETTINGS["charts"]["columns"], min_column_width=_DESK["text_column_width"], gap="small")
     with both.cell():
         components.sheet(f"{key}-chosen", *chosen)

@@ -15,7 +15,7 @@ from dashboard import blocks, words
 from dashboard.blocks import Block, Span, mono, muted, strong, text
 from dashboard.chart_words import fixed, range_text
 from dashboard.pair_params import QUARANTINED, PairView, without
-from dashboard.pair_words import INVALID_TITLES, ORDER_TITLES, SHORT_REASONS, STATE_TITLES
+from dashboard.pair_words import INVALID_TITLES, KEY_TITLES, ORDER_TITLES, SHORT_REASONS, STATE_TITLES
 
 _DECIMALS: Final[int] = SETTINGS["dashboard"]["list_decimals"]
 _UNMARKED: Final = Marked()
@@ -30,6 +30,32 @@ def states_line(shown: PairView, counts: StateCounts) -> Block:
         number = words.count(getattr(counts, state))
         groups.append([strong(f"{title} {number}")] if state == shown.state else [blocks.link(f"{title} {number}", "rejected", state=state)])
     return blocks.line(*groups)
+
+
+Parts = Mapping[str, Sequence[tuple[str, int]]]
+"""Reason -> what its pairs (by first reason) are made up of: title and pairs, which add up to the reason."""
+
+
+def reason_parts(curation: Mapping[str, Any] | None) -> Parts:
+    """Invalid records by their first sub-code, duplicates by the keys that they share with an admitted pair."""
+    if curation is None:
+        return {}
+    return {
+        "invalid_record": [(INVALID_TITLES[code], pairs) for code, pairs in curation["sub_codes"].items() if pairs],
+        "duplicate": [
+            (f"same {' and '.join(KEY_TITLES[key] for key in item['keys'])}", item["pairs"]) for item in curation["duplicate_keys"] if item["pairs"]
+        ],
+    }
+
+
+def parts_blocks(parts: Parts) -> list[Block]:
+    """What the counts by first reason are made up of, where a reason has parts."""
+    rows = [
+        blocks.row(blocks.cell(text(title), muted(f"  {words.REASON_TITLES[reason].lower()}", blocks.SMALL)), blocks.cell(words.count(pairs)))
+        for reason, found in parts.items() for title, pairs in found
+    ]
+    columns = [blocks.column("Of these"), blocks.column("Pairs", align="right")]
+    return [blocks.table("reason-parts", columns, rows, label="Rejected pairs by sub-code and by shared key")] if rows else []
 
 
 def reasons_table(shown: PairView, reasons: Rows, plans: Plans) -> Block:

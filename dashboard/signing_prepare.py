@@ -5,6 +5,7 @@ from typing import Final
 
 import streamlit as st
 
+from core.gates.cutoff import headline
 from core.settings import SETTINGS
 from core.signing.ledger import LedgerView
 from core.signing.signoff import Prepared
@@ -78,7 +79,7 @@ def warnings(view: View, ledger: LedgerView) -> list[tuple[str, Block]]:
             [f"An approval names the model {view.manifest.candidate.name} without identifying its bytes: nobody can check later that it is the one."],
         )))
     if signing_rules.engine_allows(view.computed):
-        found += _leaks(view)
+        found += [*_leaks(view), *_cutoff(view)]
     for position, line in enumerate(signing_words.earlier_lines(earlier_decisions(view.desk.signed or ledger, round_identity(view.round)))):
         found.append((f"earlier-{position}", blocks.notice("stale", "off", line)))
     return found
@@ -98,6 +99,14 @@ def _leaks(view: View) -> list[tuple[str, Block]]:
         "warning", "off", [strong(f"{words.plural(admitted, 'admitted pair')} {verb} the locked holdout.")],
         ["Approving lets the next generation train on what it is tested with; no check of this grid stops that. ", *_TO_LEAKS],
     ))]
+
+
+def _cutoff(view: View) -> list[tuple[str, Block]]:
+    """Admitted pairs that a declared cut-off makes equal: no check reads it either."""
+    cut = view.document.get("cutoff")
+    if cut is None or not cut["equal"]["total"]:
+        return []
+    return [("cutoff", blocks.notice("warning", "off", [text(headline(cut)), text(" "), blocks.link("See them", "curation")]))]
 
 
 def facts_rows(view: View, ledger: LedgerView) -> list[tuple[str, list[Span]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 import streamlit as st
 
 from core.settings import SETTINGS
-from dashboard import blocks, components, curation_charts, curation_view, frame, funnel_chart, pair_loaders, theme_watch
+from dashboard import blocks, components, curation_charts, curation_view, cutoff_view, frame, funnel_chart, pair_loaders, theme_watch
 
 view = frame.open_round("curation")
 counts = pair_loaders.counts(view)
@@ -34,5 +34,8 @@ with side_by_side.cell():
         blocks.paragraph(blocks.muted("Means over pairs with figures, for reading only: the receipt's means are exact.", blocks.SMALL)),
     )
 
+cut = cutoff_view.round_blocks(view.document)
+if cut:
+    components.section("cutoff", "The training cut-off", *cut)
 curation_charts.linked(view)
 theme_watch.watch()

@@ -32,7 +32,17 @@ def invalid_rows() -> list[object]:
     return [pair(pair_id="same", chosen="Yes.", rejected="Yes."), pair(pair_id="none", policy_logp_chosen=None)]
 
 
-MADE = {"awkward": awkward_rows, "invalid": invalid_rows, "no-rows": list}
+def cut_rows() -> list[object]:
+    """Two pairs that share 12 characters: the one goes on after them on both sides, the other ends there on one; and a third that differs."""
+    return [
+        pair(pair_id="late", prompt="Which?", chosen="The lock is held.", rejected="The lock is free."),
+        pair(pair_id="ends", prompt="What?", chosen="The lock is up again.", rejected="The lock is "),
+        pair(pair_id="early", prompt="Why?", chosen="A thread waits.", rejected="No reason."),
+    ]
+
+
+MADE = {"awkward": awkward_rows, "invalid": invalid_rows, "no-rows": list, "cut": cut_rows}
+DECLARED = {"cut": {"training_cutoff": {"length": 12, "counts": "completion_characters"}}}
 
 
 def workspace_of(folder: Path, *names: str) -> Workspace:
@@ -40,7 +50,7 @@ def workspace_of(folder: Path, *names: str) -> Workspace:
     workspace = Workspace.open(folder / "workspace", create=True)
     for name in names:
         if name in MADE:
-            about = {"schema_version": 1, "round_id": name, "proposers": ["worker-curator-01"]}
+            about = {"schema_version": 1, "round_id": name, "proposers": ["worker-curator-01"], **DECLARED.get(name, {})}
             source = folder_of(folder / name, {"pairs": MADE[name]()}, about=about)
         elif name == "worked-example":
             source = WORKED_EXAMPLE

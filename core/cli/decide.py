@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -30,11 +30,13 @@ from core.rounds.ingest import load_bundle
 from core.rounds.readers import json_list
 from core.rounds.workspace import Workspace
 from core.schemas import REASONS
+from core.settings import SETTINGS
 from core.signing.admission import Rules, sound_status
 from core.signing.grids import AcceptedGrids
 from core.signing.ledger import Ledger
 from core.signing.status import State, round_status
 
+_ROWS: Final[int] = SETTINGS["display"]["page_rows"]
 _STYLES = {"holds": "pass", "fails": "refuse", "undefined": "refuse", "warning": "held", "open": "held", "noted": "dim"}
 
 
@@ -245,8 +247,31 @@ def _print_pairs(document: dict[str, Any] | Any) -> None:
         f" + {table['quarantined']:,} quarantined",
     )
     if table["rejected"]:
-        rows = [(reason, table["reasons"][reason]) for reason in REASONS if table["reasons"][reason]]
-        output.table(("rejected because", "pairs"), rows, right=("pairs",))
+        parts = reason_parts(document["curation"])
+        rows = [row for reason in REASONS if table["reasons"][reason] for row in ((reason, "", table["reasons"][reason]), *parts.get(reason, ()))]
+        output.table(("rejected because", "of these", "pairs"), rows, right=("pairs",))
+    if "cutoff" in document:
+        _print_cutoff(document["cutoff"])
+
+
+def _print_cutoff(cut: Mapping[str, Any]) -> None:
+    equal, shown = cut["equal"]["total"], cut["listed"][:_ROWS]
+    for sentence in cut["sentences"]:
+        output.line(sentence, "held" if equal and sentence == cut["sentences"][0] else None)
+    if not shown:
+        return
+    title = f"Equal under the cut-off: {len(shown):,} of {equal:,} pairs{', more of them with --json' if len(shown) < equal else ''}"
+    output.table(("pair", "known how", "why"), [(pair["pair_id"], pair["basis"], pair["text"]) for pair in shown], title=title)
+    for sentence in cut["not_known"]:
+        output.line(sentence, "dim")
+
+
+def reason_parts(curation: Mapping[str, Any]) -> dict[str, list[tuple[Cell, ...]]]:
+    """The rows below a reason: invalid records by their first sub-code, duplicates by the keys that they share with an admitted pair.
+    Each pair is in one row, so they add up to the reason."""
+    codes = [("", code, pairs) for code, pairs in curation["sub_codes"].items() if pairs]
+    keys = [("", f"same {', '.join(item['keys'])}", item["pairs"]) for item in curation["duplicate_keys"] if item["pairs"]]
+    return {"invalid_record": list(codes), "duplicate": list(keys)}
 
 
 def _closing(assessment: Assessment, decision: Decision | None, approved: bool) -> str:

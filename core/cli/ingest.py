@@ -10,11 +10,14 @@ import typer
 
 from core.cli import output
 from core.cli.options import DEFAULT_WORKSPACE, JsonOption, WorkspaceOption
+from core.pairs.cutoff import COUNTS, KEEPS, START, CutOff
 from core.rounds.ingest import IngestReport, ingest
 from core.rounds.notes import Note
 from core.rounds.readers.format import Option
 from core.rounds.readers.formats import FORMATS
 from core.rounds.readers.single import ForeignFile
+from core.rounds.strict import Reader
+from core.rounds.training_cutoff import KEY, read_cutoff
 from core.rounds.workspace import Workspace
 from core.settings import SETTINGS
 
@@ -65,6 +68,15 @@ def ingest_command(
     options: Annotated[
         list[str] | None, typer.Option("--option", metavar="KEY=VALUE", help="An option of the format; may be given more than once."),
     ] = None,
+    cutoff: Annotated[
+        int | None, typer.Option("--cutoff", metavar="LENGTH", help="The training cut-off: how many tokens or characters the trainer keeps."),
+    ] = None,
+    cutoff_counts: Annotated[
+        str | None, typer.Option("--cutoff-counts", metavar="WHAT", help=f"What the cut-off counts: {', '.join(COUNTS)}."),
+    ] = None,
+    cutoff_keeps: Annotated[
+        str | None, typer.Option("--cutoff-keeps", metavar="END", help=f"Which end is kept: {' or '.join(KEEPS)}; {START} where it is not said."),
+    ] = None,
     formats: Annotated[
         bool, typer.Option("--formats", callback=_list_formats, is_eager=True, help="List the formats with their options, and stop."),
     ] = False,
@@ -76,12 +88,12 @@ def ingest_command(
 ) -> None:
     """Read a proposer's files into an immutable round. Pair rows that cannot be typed are quarantined; anything else refuses, and so do
     pairs of which no row can be typed."""
-    foreign = _foreign(format_name, proposers or [], options or [])
+    foreign, cut = _foreign(format_name, proposers or [], options or []), _cutoff(cutoff, cutoff_counts, cutoff_keeps)
     place = Workspace.open(workspace, create=True)
     with output.progress(quiet=as_json) as progress:
         report = ingest(
             source, place, round_id=round_id, created_at=created_at, now=datetime.now(UTC), progress=progress, foreign=foreign,
-            keep_unusable=keep_unusable,
+            keep_unusable=keep_unusable, cutoff=cut,
         )
     output.document(report.document()) if as_json else _print(report, workspace)
 
@@ -101,6 +113,17 @@ def _foreign(format_name: str | None, proposers: list[str], options: list[str]) 
     if len(declared) < len(pairs):
         raise typer.BadParameter("the same key twice", param_hint="--option")
     return ForeignFile(format_name, tuple(proposers), declared)
+
+
+def _cutoff(length: int | None, counts: str | None, keeps: str | None) -> CutOff | None:
+    """The cut-off that the options declare, read by the rules of round.json."""
+    if length is None and counts is None and keeps is None:
+        return None
+    if length is None or counts is None:
+        lacking = "--cutoff" if length is None else "--cutoff-counts"
+        raise typer.BadParameter("a cut-off is a length and what it counts", param_hint=lacking)
+    declared = {"length": length, "counts": counts} | ({} if keeps is None else {"keeps": keeps})
+    return read_cutoff(Reader({KEY: declared}, "", "--cutoff"), stored=False)
 
 
 def _print(report: IngestReport, workspace: Path) -> None:

@@ -109,6 +109,7 @@ def _stated(source: Round) -> list[tuple[str, output.Cell]]:
         ("holdout digest", source.holdout_digest or "no holdout"), ("verification", manifest.verification),
         ("receipt judges", _NOT_STATED if judges is None else f"calibrated {judges.calibrated}, uncalibrated {judges.uncalibrated}"),
         *(() if manifest.pairing is None else (("pairs of rollouts", manifest.pairing.words()),)),
+        *([] if manifest.cutoff is None else [("training cut-off", manifest.cutoff.words())]),
         ("previous receipt", manifest.previous_receipt_sha256 or _NOT_STATED), ("note", manifest.note or _NOT_STATED),
     ]
 

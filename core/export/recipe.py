@@ -1,11 +1,13 @@
-"""The training recipe: the grid's beta and alpha in each trainer's spelling, and what its logged loss is not."""
+"""The training recipe: the grid's beta and alpha and the round's cut-off in each trainer's spelling, and what its logged loss is not."""
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
 
+from core.export.cutoff import spelled
 from core.export.provenance import Provenance
 from core.export.safe_text import code, decimals
+from core.pairs.cutoff import CutOff
 from core.settings import SETTINGS
 
 LOSS_NOTE: Final = (
@@ -18,17 +20,24 @@ OBJECTIVE: Final = "-log sigmoid(beta * ((pc - rc) - (pr - rr))) + alpha * NLL o
 
 
 def recipe(provenance: Provenance, data_file: str, shape: str) -> dict[str, Any]:
-    """``training-recipe.json``. ``objective`` holds the numbers as the grid writes them; ``trainers`` each trainer's spelling of them."""
-    grid = provenance.grid
+    """``training-recipe.json``. ``objective`` holds the numbers as the grid writes them; ``trainers`` each trainer's spelling of them.
+    ``cutoff``, and a comment of that name at each trainer, are there only where the round declares a training cut-off."""
+    grid, cutoff = provenance.grid, provenance.source.manifest.cutoff
     beta, alpha = grid.text("dpo_beta"), grid.text("rpo_nll_alpha")
+    trainers = _trainers(float(grid.fraction("dpo_beta")), float(grid.fraction("rpo_nll_alpha")))
     return {
         "recipe_version": SETTINGS["export"]["recipe_version"], **provenance.standing,
         "grid": {"digest": grid.digest, "name": grid.name, "version": grid.version},
         "data": {"file": data_file, "format": shape},
         "objective": {"name": "DPO with an NLL term (RPO)", "formula": OBJECTIVE, "beta": beta, "alpha": alpha, "nll": "per-pair mean"},
-        "trainers": _trainers(float(grid.fraction("dpo_beta")), float(grid.fraction("rpo_nll_alpha"))),
+        "trainers": trainers if cutoff is None else {name: _with_cutoff(name, entry, cutoff) for name, entry in trainers.items()},
         "notes": [LOSS_NOTE, MARGIN_NOTE],
-    }
+    } | ({} if cutoff is None else {"cutoff": cutoff.document() | {"text": cutoff.words()}})
+
+
+def _with_cutoff(name: str, entry: Mapping[str, Any], cutoff: CutOff) -> dict[str, Any]:
+    found = spelled(name, cutoff)
+    return {**entry, "settings": {**entry["settings"], **found.settings}, "cutoff": found.comment}
 
 
 def _trainers(beta: float, alpha: float) -> dict[str, Mapping[str, Any]]:
@@ -72,9 +81,16 @@ def recipe_text(document: Mapping[str, Any]) -> str:
         f"    {objective['formula']}", "",
         "| trainer | versions | spelling |", "|---|---|---|",
         *(f"| {name} | {entry.get('versions', 'all known')} | {_spelling(entry)} |" for name, entry in document["trainers"].items()), "",
-        *(line for note in document["notes"] for line in (note, "")),
+        *_cutoff_lines(document), *(line for note in document["notes"] for line in (note, "")),
     ]
     return "\n".join(lines)
+
+
+def _cutoff_lines(document: Mapping[str, Any]) -> list[str]:
+    if "cutoff" not in document:
+        return []
+    said = [f"- {name}: {entry['cutoff']}." for name, entry in document["trainers"].items()]
+    return [f"The round declares that training keeps {document['cutoff']['text']}:", "", *said, ""]
 
 
 def _spelling(entry: Mapping[str, Any]) -> str:

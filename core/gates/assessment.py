@@ -17,6 +17,7 @@ from core.gates import computed_here
 from core.gates.calibration import JudgeCalibration, RubricJudgeCalibrationGate, gates_for_pairs
 from core.gates.checks import Check
 from core.gates.curation import ADMITTED_FILE, SCORED_FILE, Curation, IterativeRpoPairCurator
+from core.gates.cutoff import cutoff_notes
 from core.gates.exposure_file import record_look
 from core.gates.holdout import Lock, PairedOutcomes, check_lock, pair_outcomes
 from core.gates.promotion import (
@@ -191,6 +192,7 @@ def _curate(source: Round, grid: Grid, found: _Findings, destination: Path, prog
         return
     curation = IterativeRpoPairCurator(grid).curate(
         source, quarantined=source.quarantined_count, gates=gates_for_pairs(found.judges), destination=destination, progress=progress,
+        cutoff=source.manifest.cutoff,
     )
     found.curation = curation
     promoter = PreRegisteredFlywheelPromoter(grid)
@@ -296,7 +298,9 @@ def _document(
     if receipt is None:
         refusal = refusal_record([*found.reasons, *(_reason(check) for check in blocked)])
     verdict = REFUSE if refusal is not None or blocked else PROMOTE_AWAITING
-    return {
+    report = None if found.curation is None else found.curation.cutoff
+    cutoff = None if report is None else report.as_dict()
+    return ({} if cutoff is None else {"cutoff": cutoff}) | {
         "schema_version": SETTINGS["storage"]["assessment_version"], "engine_version": ENGINE_VERSION, "code_digest": code,
         "round_id": manifest.round_id, "round_digest": source.digest, "proposers": list(manifest.proposers), "reviewer": manifest.reviewer,
         "grid_digest": grid.digest, "grid_name": grid.name, "grid_version": grid.version,
@@ -307,7 +311,7 @@ def _document(
         "reason_table": _reason_table(found.curation),
         "holdout": _holdout_document(found),
         "sanity": None if found.sanity is None else found.sanity.as_dict(),
-        "receipt": receipt, "refusal": refusal, "literal_gate": gate.as_dict(), "notes": _notes(source), "files": {},
+        "receipt": receipt, "refusal": refusal, "literal_gate": gate.as_dict(), "notes": [*_notes(source), *cutoff_notes(cutoff)], "files": {},
     }
 
 

@@ -18,7 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.errors import RoundError
+from core.gates.cutoff import CutOffReport
 from core.grid import DEDUP_KEYS, Grid
+from core.pairs.columns import flags
+from core.pairs.cutoff import CutOff
+from core.pairs.cutoff_batch import CutCount
 from core.pairs.dedup import resolve
 from core.pairs.kernel import Gates, score_batch
 from core.pairs.keys import quoted_column
@@ -109,7 +113,9 @@ class Curation:
     ``sub_codes``: invalid pairs by their first sub-code; ``all_sub_codes``: by every one. ``collapsed`` of ``judged``:
     pairs that carry ``logp_collapse`` (primary or not) of those neither invalid, unverified nor held. ``valid_means``:
     valid pairs by origin. ``trap``: pairs whose primary reason is ``logp_collapse``; ``trap_positive`` of them have a margin
-    above the grid's bound, so a margin alone would have let them through.
+    above the grid's bound, so a margin alone would have let them through. ``duplicate_keys``: rejected duplicates by the keys that they
+    share with an admitted pair, the names of a combination in the order of the grid. ``cutoff``: what a declared training cut-off
+    makes of the admitted pairs; None where none is declared.
     """
 
     counts: Mapping[str, int]
@@ -130,6 +136,8 @@ class Curation:
     valid_means: Mapping[str, Means]
     trap: Means
     trap_positive: int
+    duplicate_keys: Mapping[tuple[str, ...], int]
+    cutoff: CutOffReport | None = None
 
     @property
     def admitted(self) -> int:
@@ -152,6 +160,7 @@ class Curation:
             "lowest_admitted_drift": lowest, "collapsed": self.collapsed, "judged": self.judged,
             "valid_means": {name: means.as_dict() for name, means in self.valid_means.items()},
             "trap": self.trap.as_dict() | {"positive_margin": self.trap_positive},
+            "duplicate_keys": [{"keys": list(keys), "pairs": pairs} for keys, pairs in self.duplicate_keys.items()],
         }
 
 
@@ -167,19 +176,21 @@ class IterativeRpoPairCurator:
 
     def curate(
         self, source: PairSource, *, quarantined: int, gates: Gates, destination: Path | None, progress: Progress | None = None,
+        cutoff: CutOff | None = None,
     ) -> Curation:
         """Score, rank and settle all pairs.
 
         Parameters: ``source``, a round; ``quarantined``, how many pair rows its ingest could not type; ``gates``, judge_id ->
         (open, failing check); ``destination``, an existing folder for scored.parquet and admitted_pairs.json, or None;
-        ``progress``, called after each batch. Raises RoundError for rows that no ingest writes.
+        ``progress``, called after each batch; ``cutoff``, the round's declared training cut-off. Raises RoundError for rows that
+        no ingest writes.
         """
         ids = source.narrow(["pair_id"])["pair_id"]
         repeated = _repeated(ids)
-        tally = Tally(self.rules)
+        tally, cuts = Tally(self.rules), None if cutoff is None else CutCount(cutoff)
         with ScoredSpill(destination) as spill:
             found = []
-            for scored in self._scored(source, gates, repeated, len(ids), progress):
+            for scored in self._scored(source, gates, repeated, len(ids), progress, cuts):
                 spill.write(scored)
                 found.append(candidates_of(scored))
             candidates = pa.Table.from_batches(found, CANDIDATES)
@@ -189,13 +200,21 @@ class IterativeRpoPairCurator:
         admitted = candidates.select(["pair_id", _JOINT]).take(pa.array(resolution.admitted))
         if destination is not None:
             _write_admitted(admitted, destination / ADMITTED_FILE)
-        return _curation(tally, quarantined, len(ids), admitted["pair_id"].combine_chunks())
+        report = None if cuts is None else CutOffReport.of(cuts, resolution.admitted)
+        return _curation(tally, quarantined, len(ids), admitted["pair_id"].combine_chunks(), report)
 
-    def _scored(self, source: PairSource, gates: Gates, repeated: Any, total: int, progress: Progress | None) -> Iterator[pa.RecordBatch]:
+    def _scored(
+        self, source: PairSource, gates: Gates, repeated: Any, total: int, progress: Progress | None, cuts: CutCount | None,
+    ) -> Iterator[pa.RecordBatch]:
         done = 0
         for narrow, text in source.pair_batches(_STORAGE["batch_rows"]):
             for start, stop in _portions(text):
-                yield score_batch(narrow.slice(start, stop - start), text.slice(start, stop - start), self.rules, gates, repeated)
+                rows, texts = narrow.slice(start, stop - start), text.slice(start, stop - start)
+                scored = score_batch(rows, texts, self.rules, gates, repeated)
+                if cuts is not None:
+                    # the candidates of the duplicate step, in their order
+                    cuts.add(rows, texts, flags(pc.equal(scored["state"], "admitted")))
+                yield scored
             done += narrow.num_rows
             if progress is not None:
                 progress(done, total)
@@ -243,7 +262,7 @@ def _write_admitted(admitted: pa.Table, path: Path) -> None:
         file.write(b"]")
 
 
-def _curation(tally: Tally, quarantined: int, rows: int, admitted_ids: pa.Array) -> Curation:
+def _curation(tally: Tally, quarantined: int, rows: int, admitted_ids: pa.Array, cutoff: CutOffReport | None) -> Curation:
     ends = {name: tally.states[name] for name in ("admitted", "rejected", "held")} | {"quarantined": quarantined}
     if sum(ends.values()) != rows + quarantined or ends["rejected"] != sum(tally.primary.values()):
         raise RoundError(
@@ -269,4 +288,9 @@ def _curation(tally: Tally, quarantined: int, rows: int, admitted_ids: pa.Array)
         collapsed=tally.collapsed, judged=tally.judged,
         valid_means={origin: Means.of(tally.valid[origin]) for origin in ORIGINS},
         trap=Means.of(tally.trapped), trap_positive=tally.trapped_positive,
+        duplicate_keys={keys: tally.duplicate_keys[keys] for keys in sorted(tally.duplicate_keys, key=_key_order)}, cutoff=cutoff,
     )
+
+
+def _key_order(keys: tuple[str, ...]) -> tuple[int, ...]:
+    return tuple(DEDUP_KEYS.index(key) for key in keys)

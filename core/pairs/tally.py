@@ -15,6 +15,7 @@ from core.pairs import objective
 from core.pairs.columns import Flags, doubles, flags, integers, present
 from core.pairs.objective import Doubles
 from core.pairs.rules import CurationRules
+from core.schemas import DUPLICATE_COLUMNS
 
 ORIGINS: Final = ("verified", "synthetic")
 _FIGURES: Final = ("margin", "drift", "rpo_loss")
@@ -89,6 +90,8 @@ class Tally:
     held_reasons: Counter[str] = field(default_factory=Counter)
     sub_code: Counter[str] = field(default_factory=Counter)
     sub_codes: Counter[str] = field(default_factory=Counter)
+    duplicate_keys: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    """Rejected duplicates by the keys that an admitted pair holds before them: each pair under one combination."""
     held_by: Counter[tuple[str | None, str]] = field(default_factory=Counter)
     synthetic: Counter[tuple[str | None, str]] = field(default_factory=Counter)
     """(judge_id, ``invalid`` | ``held`` | ``passed_on``) -> synthetic pairs."""
@@ -125,6 +128,7 @@ class Tally:
         self.rejected_reasons += counted(rows["reasons"].filter(pa.array(masks["rejected"])).flatten())
         self.held_reasons += counted(rows["reasons"].filter(pa.array(masks["held"])).flatten())
         self.held_by += _pair_counts(rows["judge_id"], rows["held_check"], masks["held"])
+        self.duplicate_keys += _combinations(rows.filter(pc.equal(rows["primary_reason"], "duplicate")))
 
     def _synthetic(self, rows: pa.RecordBatch, held: Flags, invalid: Flags) -> None:
         wanted = flags(pc.equal(rows["origin"], "synthetic"))
@@ -156,6 +160,13 @@ def _pair_counts(first: Any, second: Any, wanted: Flags) -> Counter[tuple[str | 
     rows = pa.table({"first": first, "second": second}).filter(pa.array(wanted))
     groups = rows.group_by(["first", "second"], use_threads=False).aggregate([([], "count_all")]).to_pylist()
     return Counter({(group["first"], group["second"]): group["count_all"] for group in groups})
+
+
+def _combinations(rows: pa.RecordBatch) -> Counter[tuple[str, ...]]:
+    held = np.column_stack([present(rows[column]) for column in DUPLICATE_COLUMNS.values()])
+    kinds, counts = np.unique(held, axis=0, return_counts=True)
+    keys = list(DUPLICATE_COLUMNS)
+    return Counter({tuple(key for key, has in zip(keys, kind, strict=True) if has): int(count) for kind, count in zip(kinds, counts, strict=True)})
 
 
 def _drift_order(drift: LowestDrift) -> tuple[Fraction, bytes]:

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from core.canonical import canonical_bytes, file_digest
 from core.errors import RoundError, Where
+from core.pairs.cutoff import CutOff
 from core.rounds.columns import TypedBatch
 from core.rounds.declared_pairing import check_stated
 from core.rounds.folder import HOLDOUT_FILE, PAIRS_FILE, ROUND_FILE, TABLE_SCHEMAS, TEXT_FILE, Round
@@ -32,6 +33,7 @@ from core.rounds.readers.single import ForeignFile, read_file
 from core.rounds.readers.tables import read_folder
 from core.rounds.repeats import drop_repeated_pairs, merged_behaviours, merged_ratings, merged_records
 from core.rounds.source import RoundSource, holdout_bytes
+from core.rounds.training_cutoff import declared_twice
 from core.rounds.workspace import Workspace
 from core.rounds.writers import PairsWriter, QuarantineWriter, RolloutsWriter, write_table
 from core.schemas import ALL_PARTS
@@ -70,13 +72,14 @@ class IngestReport:
 
 def ingest(
     source: Path, workspace: Workspace, *, round_id: str | None = None, created_at: str | None = None, now: datetime,
-    progress: Progress | None = None, foreign: ForeignFile | None = None, keep_unusable: bool = False,
+    progress: Progress | None = None, foreign: ForeignFile | None = None, keep_unusable: bool = False, cutoff: CutOff | None = None,
 ) -> IngestReport:
     """Ingest a one-file bundle (``.json``), a folder of tables, or, where ``foreign`` says what it is, one file of a foreign format.
 
     ``round_id`` and ``created_at`` stand before what the input says; a file without ``round_id`` takes its stem, and
     ``now`` (with its time zone) is the time where none is stated. Pairs of which no row can be typed are refused (``no_usable_row``), unless
-    ``keep_unusable`` asks for a round that holds their quarantine. Raises RoundError; nothing is then in ``rounds/``.
+    ``keep_unusable`` asks for a round that holds their quarantine. ``cutoff``: the training cut-off, where the input declares none.
+    Raises RoundError; nothing is then in ``rounds/``.
     """
     _check_options(round_id, created_at)
     try:
@@ -92,7 +95,16 @@ def ingest(
             "cannot_read", expected="a bundle or a folder of tables that can be read", got=problem.strerror or "an unreadable file",
             remedy="check the path and its permissions", where=Where(str(problem.filename or source)),
         ) from problem
-    return _write_round(found, workspace, progress, keep_unusable=keep_unusable)
+    return _write_round(_with_cutoff(found, cutoff), workspace, progress, keep_unusable=keep_unusable)
+
+
+def _with_cutoff(source: RoundSource, cutoff: CutOff | None) -> RoundSource:
+    stated = source.manifest.cutoff
+    if cutoff is None or cutoff == stated:
+        return source
+    if stated is not None:
+        raise declared_twice(stated, cutoff)
+    return replace(source, manifest=replace(source.manifest, cutoff=cutoff))
 
 
 def ingest_bundle_bytes(

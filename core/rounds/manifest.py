@@ -3,7 +3,8 @@
 The round's digest is the SHA-256 of the RFC 8785 bytes of this document, so everything that a decision rests on hangs
 on it. Two documents are read here: the stored one (every key present) and the proposer's, which has the same keys but
 ``form``, ``parts`` and ``files``, and may leave out all but ``schema_version``, ``round_id`` and ``proposers``. ``sources`` stands in
-either only where foreign files were declared (``core.rounds.declared``), so that every other round keeps its digest.
+either only where foreign files were declared (``core.rounds.declared``), and ``training_cutoff`` where a cut-off was, so that every
+other round keeps its digest.
 """
 from __future__ import annotations
 
@@ -15,18 +16,21 @@ from typing import Any, Final
 
 from core.canonical import canonical_digest
 from core.errors import RoundError, Where
+from core.pairs.cutoff import CutOff
 from core.rounds.declared import Sources, read_sources
 from core.rounds.declared_pairing import KEY as _PAIRING
 from core.rounds.declared_pairing import DeclaredPairing, check_stated, read_pairing
 from core.rounds.strict import Reader, document_reader
+from core.rounds.training_cutoff import KEY as _CUTOFF
+from core.rounds.training_cutoff import read_cutoff
 from core.schemas import ALL_PARTS
 from core.settings import SETTINGS
 from core.text import visible_line
 
 SCHEMA_VERSION: Final = 1
-ADDITIONS: Final = ("ratings", "sources", "behaviours", "rollouts")
-"""What a round may have beyond version 1, in the order in which it came: optional parts, and ``sources`` (declared foreign files).
-Each raised the version by one; a round is stored under the lowest version that knows all that it has."""
+ADDITIONS: Final = ("ratings", "sources", "behaviours", "rollouts", "training_cutoff")
+"""What a round may have beyond version 1, in the order in which it came: optional parts, ``sources`` (declared foreign files) and
+``training_cutoff``. Each raised the version by one; a round is stored under the lowest version that knows all that it has."""
 LATEST_SCHEMA_VERSION: Final = SCHEMA_VERSION + len(ADDITIONS)
 FORMS: Final = ("bundle", "tables")
 VERIFICATIONS: Final = ("program", "dataset_label")
@@ -55,9 +59,9 @@ _STORED_KEYS: Final = (*_PROPOSER_KEYS, "form", "parts", "files")
 _PROPOSER_REQUIRED: Final = ("schema_version", "round_id", "proposers")
 
 
-def schema_version_of(parts: Iterable[str], *, sources: bool = False) -> int:
-    """The version of a round's round.json: the lowest that knows all of its parts, and its ``sources`` where it has any."""
-    has = {*parts, *((_SOURCES,) if sources else ())}
+def schema_version_of(parts: Iterable[str], *, sources: bool = False, cutoff: bool = False) -> int:
+    """The version of a round's round.json: the lowest that knows all of its parts, its ``sources`` and its ``training_cutoff``."""
+    has = {*parts, *((_SOURCES,) if sources else ()), *((_CUTOFF,) if cutoff else ())}
     return SCHEMA_VERSION + max((place for place, name in enumerate(ADDITIONS, start=1) if name in has), default=0)
 
 
@@ -201,6 +205,7 @@ class RoundManifest:
     files: Mapping[str, FileEntry] = field(default_factory=dict)
     sources: Sources = field(default_factory=dict)
     pairing: DeclaredPairing | None = None
+    cutoff: CutOff | None = None
 
     @property
     def digest(self) -> str:
@@ -213,12 +218,13 @@ class RoundManifest:
         return datetime.fromisoformat(self.created_at)
 
     def document(self) -> dict[str, Any]:
-        """The JSON object of round.json, every key present; ``sources`` only where foreign files were declared."""
+        """The JSON object of round.json, every key present; ``sources`` and ``training_cutoff`` only where they were declared."""
         declared = {_SOURCES: {part: [source.document() for source in found] for part, found in self.sources.items()}} if self.sources else {}
         declared |= {} if self.pairing is None else {_PAIRING: self.pairing.document()}
+        declared |= {} if self.cutoff is None else {_CUTOFF: self.cutoff.document()}
+        version = schema_version_of(self.parts, sources=bool(self.sources), cutoff=self.cutoff is not None)
         return declared | {
-            "schema_version": schema_version_of(self.parts, sources=bool(self.sources)), "round_id": self.round_id, "form": self.form,
-            "label": self.label,
+            "schema_version": version, "round_id": self.round_id, "form": self.form, "label": self.label,
             "previous_receipt_sha256": self.previous_receipt_sha256, "proposers": list(self.proposers), "reviewer": self.reviewer,
             "baseline": self.baseline.document(), "candidate": self.candidate.document(),
             "policy": _or_null(self.policy), "reference": _or_null(self.reference), "holdout_lock": _or_null(self.holdout_lock),
@@ -232,12 +238,12 @@ class RoundManifest:
     def from_document(cls, document: object, *, file: str = "round.json") -> RoundManifest:
         """The manifest of a stored round; raises RoundError naming the key that is unknown, missing or of a wrong type."""
         source = document_reader(document, file)
-        source.keys((*_STORED_KEYS, _SOURCES, _PAIRING), _STORED_KEYS)
+        source.keys((*_STORED_KEYS, _SOURCES, _PAIRING, _CUTOFF), _STORED_KEYS)
         parts = source.texts("parts")
         if list(parts) != [part for part in ALL_PARTS if part in parts]:
             source.refuse("parts", "unknown_value", f"some of {', '.join(ALL_PARTS)}, in this order", ", ".join(parts), "ingest the round again")
-        sources = read_sources(source, stored=True)
-        version = schema_version_of(parts, sources=bool(sources))
+        sources, cutoff = read_sources(source, stored=True), read_cutoff(source, stored=True)
+        version = schema_version_of(parts, sources=bool(sources), cutoff=cutoff is not None)
         if source.integer("schema_version") != version:
             source.refuse(
                 "schema_version", "unknown_schema_version", f"{version}, for a round with these parts", f"{source.value['schema_version']}",
@@ -252,17 +258,22 @@ class RoundManifest:
         expected = {QUARANTINE_FILE, *(name for part in parts for name in PART_FILES[part])}
         entries.keys(expected, sorted(expected))
         files = {name: FileEntry.read(entries.object(name)) for name in entries.value}
-        return cls(**_stated(source), form=source.choice("form", FORMS), parts=parts, files=files, sources=sources, pairing=pairing)
+        return cls(
+            **_stated(source), form=source.choice("form", FORMS), parts=parts, files=files, sources=sources, pairing=pairing, cutoff=cutoff,
+        )
 
     @classmethod
     def from_proposer(cls, document: object, *, created_at: str, file: str = "round.json") -> RoundManifest:
         """The manifest that a proposer's round.json asks for, without parts and files. ``created_at`` stands where the
         document states none. Raises RoundError like :meth:`from_document`."""
         source = document_reader(document, file)
-        source.keys((*_PROPOSER_KEYS, _SOURCES, _PAIRING), _PROPOSER_REQUIRED)
+        source.keys((*_PROPOSER_KEYS, _SOURCES, _PAIRING, _CUTOFF), _PROPOSER_REQUIRED)
         if not source.has("created_at"):
             source = Reader({**source.value, "created_at": created_at}, source.place, source.file)
-        return cls(**_stated(source), form="tables", sources=read_sources(source, stored=False), pairing=read_pairing(source, stored=False))
+        return cls(
+            **_stated(source), form="tables", sources=read_sources(source, stored=False), pairing=read_pairing(source, stored=False),
+            cutoff=read_cutoff(source, stored=False),
+        )
 
 
 def _stated(source: Reader) -> dict[str, Any]:

@@ -54,8 +54,8 @@ def named(items: Iterable[str]) -> str:
 def round_notes(source: Round) -> list[Note]:
     """What there is to say about a round beyond its figures, in a fixed order."""
     return [
-        *_parts(source), *_sources(source), *_models(source), *_judges(source), *_pairs(source), *_outcomes(source), *_behaviours(source),
-        *_rollouts(source), *_ids(source),
+        *_parts(source), *_sources(source), *_cutoff(source), *_models(source), *_judges(source), *_pairs(source), *_outcomes(source),
+        *_behaviours(source), *_rollouts(source), *_ids(source),
     ]
 
 
@@ -77,6 +77,12 @@ def _sources(source: Round) -> Iterator[Note]:
             yield Note("foreign_format", f"{part}: {item.sentence()}")
     if differing := differing_declarations(source.manifest.sources.get("outcomes", ())):
         yield warning("arms_read_differently", f"what decides a verdict is not declared alike for the two arms: {'; '.join(differing)}")
+
+
+def _cutoff(source: Round) -> Iterator[Note]:
+    cutoff = source.manifest.cutoff
+    if cutoff is not None:
+        yield Note("training_cutoff", f"declared: training keeps {cutoff.words()}; what that makes equal is a warning of the decision")
 
 
 def _models(source: Round) -> Iterator[Note]:

@@ -15,7 +15,7 @@ from dashboard.server import WORKSPACE_VARIABLE
 @pytest.fixture(scope="module", autouse=True)
 def workspace(tmp_path_factory: pytest.TempPathFactory):
     folder = tmp_path_factory.mktemp("curation")
-    made = workspace_of(folder, "smollm2-dpo-only", "smollm2-rpo", "judges", "worked-example", "invalid", "no-rows")
+    made = workspace_of(folder, "smollm2-dpo-only", "smollm2-rpo", "judges", "worked-example", "invalid", "no-rows", "cut")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(WORKSPACE_VARIABLE, str(made.root))
         yield made
@@ -182,3 +182,21 @@ def test_charts_are_drawn_again_when_the_browser_changes_its_colours() -> None:
     (watch,) = (node for node in at.get("bidi_component") if node.proto.component_name == "countersign_theme_watch")
     # a browser whose colours differ from this asks for another run (the comparison itself is in theme_watch.js)
     assert json.loads(watch.proto.json) == {"drawn_for": "light"}
+
+
+def test_a_declared_cut_off_says_which_pairs_it_makes_equal() -> None:
+    """Of three admitted pairs two share exactly the 12 characters that are kept; the third differs at once. Each side of all three but
+    "The lock is " (12) and "No reason." (10) is longer."""
+    at = open_page("curation.py", round="cut")
+    text = said(at, "section-cutoff")
+    assert "Training keeps the first 12 characters of each answer: that makes chosen and rejected equal in 2 of 3 admitted pairs (2 exact)" in text
+    assert "Of the admitted pairs it cuts 3 chosen answers and 1 rejected answer." in text
+    rows = table(at, "section-cutoff")
+    assert [row[:2] for row in rows] == [["late", "exact"], ["ends", "exact"]]
+    assert rows[0][2] == ("Cut to the first 12 characters of each answer, chosen and rejected are the same (exact): 12 characters at the start "
+                          "are the same.")
+    assert links(at, "section-cutoff")["ends"] == ("rejected", {"state": "admitted", "pair": "ends"})
+
+
+def test_a_round_without_a_declaration_says_nothing_of_a_cut_off() -> None:
+    assert "section-cutoff" not in sheets(open_page("curation.py", round="worked-example"))

@@ -14,7 +14,7 @@ DPO = "smollm2-dpo-only"
 
 @pytest.fixture(scope="module", autouse=True)
 def workspace(tmp_path_factory: pytest.TempPathFactory):
-    made = workspace_of(tmp_path_factory.mktemp("rejected"), DPO, "judges", "worked-example", "awkward", "no-rows")
+    made = workspace_of(tmp_path_factory.mktemp("rejected"), DPO, "judges", "worked-example", "awkward", "no-rows", "cut")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(WORKSPACE_VARIABLE, str(made.root))
         yield made
@@ -238,3 +238,18 @@ def test_two_visits_with_different_filters_keep_their_own_rows() -> None:
     one, other = open_page("rejected.py", round=DPO, reason="length_bias"), open_page("rejected.py", round=DPO, state="admitted")
     first, second = pairs(one), pairs(other)
     assert pairs(one.run()) == first and pairs(other.run()) == second and not set(first) & set(second)
+
+
+def test_a_pair_says_that_the_declared_cut_off_makes_it_equal() -> None:
+    text = opened(open_page("rejected.py", round="cut", state="admitted", pair="ends"))
+    assert "Equal once it is cut. Cut to the first 12 characters of each answer, chosen and rejected are the same (exact)" in text
+    assert "Equal once it is cut" not in opened(open_page("rejected.py", round="cut", state="admitted", pair="early"))
+
+
+def test_what_a_reason_is_made_up_of_adds_up_to_it() -> None:
+    """Two rows share the id "twin", and "copy" has the prompt of "good" but for case and spaces."""
+    at = open_page("rejected.py", round="awkward")
+    assert [row[:2] for row in table(at, "reasons")][1] == ["Invalid record", "2"]
+    assert table(at, "reason-parts") == [["another row has the same pair id invalid record", "2"], ["same normalised prompt duplicate", "1"]]
+    # 6 published identical pairs
+    assert table(open_page("rejected.py", round=DPO), "reason-parts") == [["the two answers are identical invalid record", "6"]]

@@ -10,6 +10,8 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 from support_desk import BUNDLE, Desk
+from support_export import round_with
+from support_rounds import pair
 from support_sheets import links, open_page, said, sheets, table
 from support_sign_off import PASSPHRASE, Room, make_desk, prepare, read, room_of, sign
 from support_signing import NOW, Actor
@@ -86,6 +88,22 @@ def test_an_admitted_pair_that_repeats_the_holdout_is_said_before_anybody_decide
 
 def test_nothing_is_said_of_leaks_where_no_pair_repeats_the_holdout(room: Room, source: Round) -> None:
     assert "warning-leaks" not in sheets(room.open(source))
+
+
+def test_an_admitted_pair_that_the_declared_cut_off_makes_equal_is_said_before_anybody_decides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """"The lock is held." and "The lock is free." share the 12 characters that are kept."""
+    desk = make_desk(tmp_path / "cut")
+    late = pair(pair_id="late", prompt="Which?", chosen="The lock is held.", rejected="The lock is free.")
+    source = round_with(desk, [late], about={"training_cutoff": {"length": 12, "counts": "completion_characters"}})
+    desk.propose(source)
+    said = read(room_of(desk, tmp_path, monkeypatch).open(source), "warning-cutoff")
+    assert "Training keeps the first 12 characters of each answer" in said and "pair late" in said and "A cut-off rejects none" in said
+
+
+def test_nothing_is_said_of_a_cut_off_that_nobody_declared(room: Room, source: Round) -> None:
+    assert "warning-cutoff" not in sheets(room.open(source))
 
 
 def prepared_digest(at: AppTest, source: Round) -> str | None:
