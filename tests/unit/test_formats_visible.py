@@ -122,8 +122,17 @@ def test_the_first_row_that_says_something_is_named_however_late_it_comes(tmp_pa
     rows = [ALPACA | {"history": []}] * 40 + [ALPACA | {"history": [["a", "b"]], "system": "S"}]
     error = refused(tmp_path, "a.jsonl", rows)
     assert error.where is not None and (error.where.line, error.where.field) == (41, "history")
-    assert error.remedy == ("declare history=history and system=system to put it before the prompt, or unread=history,system where no model was "
-                            "shown it (it stays with the pair, in extra)")
+    assert error.remedy == ("declare history=history and system=system to put it before the prompt; or unread=history,system where the trained "
+                            "model is not shown it (it stays with the pair, in extra)")
+
+
+def test_the_options_that_are_named_are_enough(tmp_path: Path) -> None:
+    """Nobody has to try again: all columns of the row are named, each with what can be said of it."""
+    row = ALPACA | {"images": ["a.png"], "system": "S", "history": [["a", "b"]]}
+    error = refused(tmp_path / "a", "a.jsonl", [row])
+    assert error.remedy.startswith("declare system=system and history=history to put it before the prompt, with unread=images; or unread=images,s")
+    source, _ = read(tmp_path / "b", "a.jsonl", [row], system="system", history="history", unread="images")
+    assert [turn["content"] for turn in texts(source)[0]["prompt"]] == ["S", "a", "b", "Say hi."] and extras(source) == [{"images": ["a.png"]}]
 
 
 @pytest.mark.parametrize("same", [

@@ -3,8 +3,8 @@
 One rule for every format of pairs. A trainer's documentation names the columns that its model sees: ``system``, ``history``, ``images`` and so
 on. A format reads the ones that it knows; a column of such a name that is left over, and says something, refuses the file at that row. Which
 of the two is true no row tells: LLaMA-Factory shows ``system`` and ``history`` only where ``dataset_info.json`` names them, TRL shows no such
-column at all. So the proposer declares it: ``system=NAME`` and ``history=NAME`` put the text into the prompt, ``unread=NAME,NAME`` says that no
-model was shown it, and keeps it in ``extra``. Nothing is left out in silence, and nothing is put into a prompt by a column's name alone.
+column at all. So the proposer declares it: ``system=NAME`` and ``history=NAME`` put the text into the prompt, ``unread=NAME,NAME`` says that the
+trained model is not shown it, and keeps it in ``extra``. Nothing is left out in silence, and nothing is put into a prompt by a column's name alone.
 
 Names: LLaMA-Factory, data/README.md and data/parser.py (``DatasetAttr``); TRL, "Dataset formats"; ms-swift, "Custom dataset"; axolotl, its
 DPO prompt strategies; distilabel's ``TextGeneration``; OpenBMB's UltraFeedback (``custom_system_prompt``). ``tools`` and
@@ -38,12 +38,12 @@ _USER, _ASSISTANT = _EXCHANGE = ("user", "assistant")
 OPTIONS: Final[Mapping[str, Option]] = {
     SYSTEM: Option("the column of the system text, which becomes a system turn before the prompt; none where left out"),
     HISTORY: Option("the column of earlier turns, pairs of what was asked and answered, which come before the prompt; none where left out"),
-    UNREAD: Option("columns that hold text for a model but were not shown to it, as system,images: kept with the pair, not in its prompt"),
+    UNREAD: Option("columns with text for a model that are not shown to the trained one, as system,images: kept with the pair, not in its prompt"),
 }
 
 
 def unread_names(options: Mapping[str, str], where: Where) -> frozenset[str]:
-    """The columns that were declared as not shown to a model. Raises RoundError for a name that is no such column."""
+    """The columns that were declared as not shown to the trained model. Raises RoundError for a name that is no such column."""
     names = [name.strip() for name in options.get(UNREAD, "").split(_BETWEEN)] if UNREAD in options else []
     for name in names:
         if name.lower() not in VISIBLE:
@@ -61,7 +61,7 @@ def check_read(row: Mapping[str, Any], declared: frozenset[str], where: Where) -
     lacking = [name for name in found if name not in declared]
     if lacking:
         raise RoundError(
-            "unread_text", expected="text for a model in the prompt of its pair, or declared as not shown to it",
+            "unread_text", expected="text for a model in the prompt of its pair, or declared as not shown to the trained one",
             got=f"text in {' and '.join(map(repr, lacking))} that this format does not read", remedy=_remedy(lacking),
             where=Where(where.file, where.line, lacking[0]),
         )
@@ -69,9 +69,14 @@ def check_read(row: Mapping[str, Any], declared: frozenset[str], where: Where) -
 
 
 def _remedy(names: list[str]) -> str:
+    """The options that say of every one of these columns what it is."""
     put = [f"{option}={name}" for name in names if (option := _option_of(name)) is not None]
-    keep = f"{UNREAD}={_BETWEEN.join(names)} where no model was shown it (it stays with the pair, in extra)"
-    return f"declare {' and '.join(put)} to put it before the prompt, or {keep}" if put else f"declare {keep}"
+    rest = [name for name in names if _option_of(name) is None]
+    keep = f"{UNREAD}={_BETWEEN.join(names)} where the trained model is not shown it (it stays with the pair, in extra)"
+    if not put:
+        return f"declare {keep}"
+    also = f", with {UNREAD}={_BETWEEN.join(rest)}" if rest else ""
+    return f"declare {' and '.join(put)} to put it before the prompt{also}; or {keep}"
 
 
 def _option_of(name: str) -> str | None:
