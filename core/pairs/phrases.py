@@ -17,13 +17,17 @@ from core.canonical import canonical_digest, parse_json
 
 TRUNCATION: Final = "truncation"
 PHRASE_TABLE_PATH: Final = Path(__file__).parent / "phrases_1.json"
-APOSTROPHES: Final = "'\u2019\u2018\u02bc\uff07\u00b4`"
-_WORD: Final = r"\pL\pM\pN_"
+APOSTROPHES: Final = "'\u2019\u2018\u201b\u2032\u02bc\uff07\u00b4`"
+_HYPHENS: Final = r"\-\x{2010}\x{2011}"
+_LETTER: Final = r"\pL\pM\pN"
 _SPACE: Final = r"[\s\pZ]+"
-# RE2 has no look-around, so the character before and behind a phrase is part of the match. A quotation mark may stand there; an
-# apostrophe that joins two letters may not ("can" is not in "can't").
-_BEFORE: Final = rf"(?:^|[^{_WORD}{APOSTROPHES}]|(?:^|[^{_WORD}])[{APOSTROPHES}]+)"
-_BEHIND: Final = rf"(?:$|[^{_WORD}{APOSTROPHES}]|[{APOSTROPHES}]+(?:$|[^{_WORD}]))"
+# RE2 has no look-around, so the character before and behind a phrase is part of the match. A quotation mark, a Markdown underscore or a
+# hyphen may stand there; one that joins two letters may not ("can" is not in "can't", "can_do" or "can-do"). Two hyphens are a dash.
+_JOINING: Final = f"{APOSTROPHES}_{_HYPHENS}"
+_APART: Final = f"[^{_LETTER}{_JOINING}]"
+_DASH: Final = f"[{_HYPHENS}]{{2,}}"
+_BEFORE: Final = f"(?:(?:^|{_APART})[{_JOINING}]*|{_DASH}[{_JOINING}]*)"
+_BEHIND: Final = f"(?:[{_JOINING}]*(?:$|{_APART})|[{_JOINING}]*{_DASH})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +72,8 @@ class PhraseTable:
 
 
 def phrase_pattern(phrases: Sequence[str]) -> str:
-    """An RE2 pattern that finds any of the phrases as whole words, whatever the case, white space and kind of apostrophe. Where two
-    begin at one place the longer one is found."""
+    """An RE2 pattern that finds any of the phrases as whole words, whatever the case, white space and kind of apostrophe: not inside a
+    word, a name with underscores or a hyphenated compound. Where two begin at one place the longer one is found."""
     longest_first = sorted(phrases, key=lambda phrase: (-len(phrase), phrase))
     words = "|".join(_written(phrase) for phrase in longest_first if phrase[-1].isalnum())
     signs = [_written(phrase) for phrase in longest_first if not phrase[-1].isalnum()]
@@ -102,7 +106,7 @@ def load_phrases(path: Path = PHRASE_TABLE_PATH) -> PhraseTable:
     )
     return PhraseTable(
         document["version"], document["language"], canonical_digest(document), markers, cut["title"], frozenset(cut["cut"]), cut["least_characters"],
-        rf"[{_WORD}{re.escape(cut['open_marks'])}]", cover["least_words"], rf"(?i)\b(?:{'|'.join(cover['words'])})\b",
+        rf"[{_LETTER}_{re.escape(cut['open_marks'])}]", cover["least_words"], rf"(?i)\b(?:{'|'.join(cover['words'])})\b",
         document["least_each"], Fraction(document["wide_spread"]),
     )
 

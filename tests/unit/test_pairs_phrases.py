@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
+from itertools import pairwise
 
 import pyarrow as pa
 import pytest
@@ -21,18 +22,27 @@ def has(text: str) -> bool:
     return bool(phrases_in(pa.array([text]), MARKER)[0][0])
 
 
+HYPHENS = "-\u2010\u2011"
+JOINERS = f"'_{HYPHENS}"
+
+
 def letter(character: str) -> bool:
-    return character == "_" or unicodedata.category(character)[0] in "LMN"
+    return unicodedata.category(character)[0] in "LMN"
+
+
+def joined(run: str, beyond: str) -> bool:
+    """Whether signs between a phrase and the character beyond them make one word of the two: two hyphens are a dash."""
+    dash = any(one in HYPHENS and other in HYPHENS for one, other in pairwise(run))
+    return bool(beyond) and letter(beyond) and not dash
 
 
 def plainly(text: str) -> bool:
-    """Character by character: the phrase at some place, no letter beside it, no apostrophe that joins it to one."""
+    """Character by character: the phrase at some place, no letter beside it, nothing that joins it to one."""
     folded = ["'" if character in APOSTROPHES else character.lower() for character in text]
     for start in range(len(folded)):
-        before = [letter(character) if character != "'" else None for character in folded[:start]]
-        while before and before[-1] is None and len(before) < start + 1:
-            before.pop()
-        if before and before[-1]:
+        before = "".join(folded[:start])
+        bare = before.rstrip(JOINERS)
+        if joined(before[len(bare):], bare[-1:]):
             continue
         for phrase in PHRASES:
             end = matched(folded, start, phrase)
@@ -61,13 +71,12 @@ def matched(folded: list[str], start: int, phrase: str) -> int | None:
 def free_behind(folded: list[str], end: int, phrase: str) -> bool:
     if not phrase[-1].isalnum():
         return True
-    rest = folded[end:]
-    while rest and rest[0] == "'":
-        rest = rest[1:]
-    return not (rest and letter(rest[0]))
+    rest = "".join(folded[end:])
+    bare = rest.lstrip(JOINERS)
+    return not joined(rest[:len(rest) - len(bare)], bare[:1])
 
 
-PIECES = ["it", "depends", "i'm", "i’m", "sorry", "certainly!", "can", "'", "’t", " ", "\n", "\u00a0", ".", "é", "_", "x", "日"]
+PIECES = ["it", "depends", "i'm", "i’m", "sorry", "certainly!", "can", "'", "’t", " ", "\n", "\u00a0", ".", "é", "_", "-", "\u2011", "x", "日"]
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=7).map("".join))
@@ -77,6 +86,9 @@ def test_as_a_search_letter_by_letter(text: str) -> None:
 
 @pytest.mark.parametrize("text", [
     "It depends.", "‘it depends’", '"it  depends"', "so it\ndepends, really", "IT\u00a0DEPENDS", "I’m sorry", "iʼm sorry", "Certainly!yes",
+    # emphasis of Markdown, dashes, lists, and the apostrophes that fonts and keyboards have
+    "_It depends_ on it", "__Sorry__", "**_sorry_**", "well--sorry", "sorry--not", "well \u2014sorry\u2014", "- sorry", "sorry-", "x \u2013sorry",
+    "I\u2032m sorry", "I\u201bm sorry", "\uff07sorry\uff07",
 ])
 def test_found(text: str) -> None:
     assert has(text)
@@ -84,6 +96,8 @@ def test_found(text: str) -> None:
 
 @pytest.mark.parametrize("text", [
     "independentit depends", "it dependsx", "it depends’s", "itdepends", "I can't", "I can’t", "toucan", "can_do", "can5", "uncertainly!", "",
+    # one word of several, with each kind of hyphen, and names in code
+    "a can-do spirit", "a sorry-looking dog", "toil-and-can\u2010opener", "ever\u2011sorry", "is_sorry", "sorry_no", "__can__do", "can't-do",
 ])
 def test_not_found(text: str) -> None:
     assert not has(text)
