@@ -90,33 +90,33 @@ def _tight(square: Costs, legal: Flags, partner: Costs) -> Flags:
 
 def _first_in_order(tight: Flags, partner: Costs, real_rows: int) -> Costs:
     """The perfect assignment of tight cells that gives row 0 its smallest column, then row 1, and so on."""
-    columns_of = [np.flatnonzero(row).tolist() for row in tight]
     of_row, of_column = partner.tolist(), np.argsort(partner).tolist()
+    unsettled = np.ones(len(tight), dtype=np.bool_)
     for row in range(real_rows):
-        for column in columns_of[row]:
-            if column == of_row[row] or _moved(row, column, columns_of, of_row, of_column):
+        unvisited = unsettled.copy()
+        for column in np.flatnonzero(tight[row]).tolist():
+            if column == of_row[row] or (unvisited[column] and _moved(row, column, tight, of_row, of_column, unvisited)):
                 break
         # a row that is settled keeps its column: no later path may pass through it
-        columns_of[row] = []
-        for other in range(row + 1, len(columns_of)):
-            columns_of[other] = [candidate for candidate in columns_of[other] if candidate != of_row[row]]
+        unsettled[of_row[row]] = False
     return np.array(of_row, dtype=np.int64)
 
 
-def _moved(row: int, column: int, columns_of: list[list[int]], of_row: list[int], of_column: list[int]) -> bool:
-    """Give ``row`` that column if its holder can be moved along tight cells to the column that ``row`` leaves free."""
+def _moved(row: int, column: int, tight: Flags, of_row: list[int], of_column: list[int], unvisited: Flags) -> bool:
+    """Give ``row`` that column if its holder can be moved along tight cells to the column that ``row`` leaves free. A column that was
+    visited in vain leads there from nowhere, so it is not visited again for this row."""
     free, came_from = of_row[row], {column: (row, -1)}
+    unvisited[column] = False
     queue = [column]
     for reached in queue:
         holder = of_column[reached]
-        for other in columns_of[holder]:
-            if other in came_from:
-                continue
-            came_from[other] = (holder, reached)
-            if other == free:
-                _rewire(free, came_from, of_row, of_column)
-                return True
-            queue.append(other)
+        others = np.flatnonzero(tight[holder] & unvisited)
+        unvisited[others] = False
+        queue += others.tolist()
+        came_from.update(dict.fromkeys(others.tolist(), (holder, reached)))
+        if free in came_from:
+            _rewire(free, came_from, of_row, of_column)
+            return True
     return False
 
 

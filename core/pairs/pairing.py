@@ -16,9 +16,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from core.errors import GridError, Where
 from core.grid import Grid
@@ -39,6 +40,7 @@ REASONS: Final = {
 """Why a rollout is in no pair, besides the faults that the reader of rollouts names."""
 Group = tuple[Literal["task", "prompt"], str]
 Progress = Callable[[str, int, int | None], None]
+Value = TypeVar("Value")
 _SHOWN: Final[int] = SETTINGS["display"]["digest_characters"]
 
 
@@ -206,16 +208,39 @@ def _pair_task(group: Group, ranked: list[Candidate], found: Pairing) -> None:
     if not passed or not failed:
         found.unused["task_all_pass" if passed else "task_all_fail"] += len(ranked)
         return
-    apart = np.array([[one.reward - other.reward >= rules.min_margin for other in failed] for one in passed], dtype=np.bool_)
-    same = np.array([[one.trimmed == other.trimmed for other in failed] for one in passed], dtype=np.bool_)
+    apart = _apart(passed, failed, rules.min_margin)
+    same = _alike([one.trimmed for one in passed], [other.trimmed for other in failed])
     found.tasks_with_contrast += bool(apart.any())
-    exactly = sum(one.exact == other.exact for one in passed for other in failed if one.trimmed == other.trimmed)
+    # equal replies are also equal after trimming
+    exactly = int(_alike([one.exact for one in passed], [other.exact for other in failed]).sum())
     found.ruled_out.update({"identical": exactly, "identical_after_trim": int(same.sum()) - exactly})
     cells = least_cost_pairs(_costs(passed, failed, rules), apart & ~same, rules.most)
     ids = _ids(ranked)
     found.pairs += [TaskPair(group, passed[i], failed[j], ids[passed[i].place], ids[failed[j].place]) for i, j in cells]
     _count_unused(apart, same, {i for i, _ in cells}, found.unused)
     _count_unused(apart.T, same.T, {j for _, j in cells}, found.unused)
+
+
+def _apart(passed: list[Candidate], failed: list[Candidate], margin: Fraction) -> Flags:
+    """Which combinations differ enough in reward. A task has few different rewards and may have many replies: each two of them are
+    compared once, exactly."""
+    sides = [[candidate.reward for candidate in side] for side in (passed, failed)]
+    (high, rows), (low, columns) = map(_numbered, sides)
+    enough = np.array([[one - other >= margin for other in low] for one in high], dtype=np.bool_)
+    return np.asarray(enough[rows][:, columns])
+
+
+def _alike(one: list[bytes], other: list[bytes]) -> Flags:
+    """Which combinations have the same digest."""
+    _, numbers = _numbered([*one, *other])
+    return np.asarray(numbers[:len(one), None] == numbers[None, len(one):])
+
+
+def _numbered(values: list[Value]) -> tuple[list[Value], npt.NDArray[np.int32]]:
+    """The different values in order of appearance, and which of them each value is."""
+    known: dict[Value, int] = {}
+    numbers = [known.setdefault(value, len(known)) for value in values]
+    return list(known), np.array(numbers, dtype=np.int32)
 
 
 def _costs(passed: list[Candidate], failed: list[Candidate], rules: PairingRules) -> Costs:
@@ -226,9 +251,10 @@ def _costs(passed: list[Candidate], failed: list[Candidate], rules: PairingRules
 
 
 def _count_unused(apart: Flags, same: Flags, used: set[int], unused: Counter[str]) -> None:
+    far, free = apart.any(axis=1), (apart & ~same).any(axis=1)
     for row in range(len(apart)):
         if row not in used:
-            unused["below_margin" if not apart[row].any() else "unmatched" if (apart[row] & ~same[row]).any() else "identical_reply"] += 1
+            unused["below_margin" if not far[row] else "unmatched" if free[row] else "identical_reply"] += 1
 
 
 def _ids(ranked: list[Candidate]) -> dict[int, str]:

@@ -48,6 +48,21 @@ def test_a_whole_task_of_equal_lengths_goes_in_rank_order() -> None:
     assert least_cost_pairs(costs, allowed, 3) == [(0, 0), (1, 1), (2, 2)]
 
 
+def test_few_pairs_of_many_replies_are_the_first_in_order() -> None:
+    # 300 replies of each kind, 12 lengths apart by 1,000 of which 8 are on both sides: the 20 pairs cost nothing, and the first 20 rows whose
+    # length the other side has take its replies in order, a length at a time
+    passed, failed = np.arange(300) % 12 * 1000, (np.arange(300) % 12 + 4) * 1000
+    costs = np.abs(passed[:, None] - failed[None, :])
+    expected = []
+    used: set[int] = set()
+    for row in range(300):
+        column = next((place for place in range(300) if failed[place] == passed[row] and place not in used), None)
+        if column is not None and len(expected) < 20:
+            used.add(column)
+            expected.append((row, column))
+    assert least_cost_pairs(costs, np.ones((300, 300), dtype=np.bool_), 20) == expected
+
+
 @pytest.mark.parametrize("most", [1, 2])
 def test_long_replies_stay_exact(most: int) -> None:
     # differences of ten million characters that differ by one: 2^53 is far away

@@ -64,6 +64,21 @@ def test_the_order_of_the_input_does_not_matter(drawn: list[tuple[str, str, str,
     assert PairingReport.of(first).as_dict() == PairingReport.of(second).as_dict()
 
 
+def test_a_task_of_thousands_of_replies_is_paired_at_once() -> None:
+    # 3,000 x 3,000 combinations of few rewards; the comparison of rewards is exact and done once for each two different ones
+    class Counted(Fraction):
+        compared = 0
+
+        def __sub__(self, other: Any) -> Fraction:
+            Counted.compared += 1
+            return Fraction(self) - other
+
+    replies = [reply(0, f"{place:06d}", run=place) for place in range(3000)]
+    replies += [replace(reply(1, f"{place:07d}", run=place + 3000), reward=Counted(1)) for place in range(3000)]
+    pairing = pair_rollouts(replies, ONE)
+    assert len(pairing.pairs) == 1 and pairing.unused == {"unmatched": 5998} and Counted.compared < 10
+
+
 def test_every_row_has_one_place() -> None:
     replies = [
         reply(1, "good one"), reply(0, "bad two"), reply(0, "a much longer bad reply"), reply(1, "all pass", "p"), reply(0, "all fail", "f"),

@@ -58,7 +58,9 @@ def test_a_rollout_that_cannot_be_used_stays_and_says_why(change: dict[str, Any]
 def test_the_range_is_declared() -> None:
     found, _ = read(row(reward=-1), row(reward=2.5), range="-1..2.5")
     assert [one.reward for one in found] == [Fraction(-1), Fraction(5, 2)]
-    for text in ("1", "1..1", "a..b", "2..1", "0..1/0"):
+    assert read(row(reward=40), range=" -1e2 .. 0.5e2")[0][0].reward == 40
+    # a bound of a hundred million digits took minutes to write out, and margins beyond a double ended as a fault of the program
+    for text in ("1", "1..1", "a..b", "2..1", "0..1/0", "..", "0..1e99999999", "-1e308..1e308", "0..inf", "0..nan", "0.." + "9" * 400):
         assert refused(row(), range=text).code == "bad_option"
 
 

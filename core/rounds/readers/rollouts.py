@@ -9,6 +9,7 @@ then says that true became 1. A row without a usable reward or reply is kept and
 """
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -40,7 +41,8 @@ from core.rounds.strict import described, unknown_remedy
 from core.rounds.typing_rows import RawRow
 
 _STATUS_OK: Final = "ok"
-
+# few digits: a bound of a hundred million of them is no range, and the figures made of rewards stay far inside a double
+_BOUND: Final = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15})?(?:[eE][+-]?\d{1,2})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +97,10 @@ def _refuse(declared: Declared, line: int | None, fault: CellFault, remedy: str 
 def _range(declared: Declared) -> tuple[Fraction, Fraction]:
     text: str = declared.options.get("range", RANGE)
     low, dots, high = text.partition("..")
-    try:
-        least, most = Fraction(low), Fraction(high)
-    except (ValueError, ZeroDivisionError):
-        least, most = Fraction(1), Fraction(0)
-    if not dots or least >= most:
+    ends = [Fraction(end) for end in (low, high) if _BOUND.fullmatch(end.strip())] if dots else []
+    if len(ends) < len((low, high)) or ends[0] >= ends[1]:
         _refuse(declared, None, CellFault("range", "bad_option", "two numbers, as 0..1 or -1..1", described(text)), "correct the option")
-    return least, most
+    return ends[0], ends[1]
 
 
 def _check_options(declared: Declared) -> None:
