@@ -65,7 +65,10 @@ def verdict_block(document: Mapping[str, Any], pairs: Mapping[str, int], togethe
 def facts_block(document: Mapping[str, Any]) -> Block:
     """The rule, how candidates are found, what was not compared."""
     rules, method, texts = document["rules"], document["method"], document["texts"]
-    left = [(texts["without_words"], "text without words", "texts without words"), (texts["quarantined"], "quarantined row", "quarantined rows")]
+    left = [
+        (texts["without_words"], "text without words", "texts without words"), (texts["quarantined"], "quarantined row", "quarantined rows"),
+        (texts["left_out"], "text beyond what is held at once", "texts beyond what is held at once"),
+    ]
     missing = ", ".join(words.plural(number, one, many) for number, one, many in left if number)
     rows = [
         ("Rule", [text(f"Jaccard similarity of {rules['shingle_words']}-word shingles of at least {rules['jaccard']}, compared exactly")]),

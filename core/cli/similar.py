@@ -51,6 +51,8 @@ def _print(report: NearDuplicateReport) -> None:
     ])
     if texts["without_words"]:
         output.line(f"Not compared: {_many(texts['without_words'], 'text')} without words.")
+    if texts["left_out"]:
+        output.line(f"Not compared: {_many(texts['left_out'], 'text')} beyond what is held in memory at once.", "held")
     if found["cut"]:
         output.line(f"Cut short {found['cut']:,} times, where many texts share a rare shingle: clusters may be larger than shown.", "held")
     listed = found["listed"][:_SHOWN]

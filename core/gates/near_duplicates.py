@@ -102,7 +102,8 @@ def find_near_duplicates(source: Round, grid: Grid, field: str, destination: Pat
     """Compare the texts of a field, write clusters.parquet to ``destination``, and return the report.
 
     The texts are read twice, and once more for the examples: first the signatures of all, then the words of those that may have
-    a near-duplicate. Memory: 8 bytes a band and text, and a few numbers for each word of the second reading.
+    a near-duplicate. Memory: 16 bytes a band and text, then about 50 bytes for each word of the second reading (equal texts once), up to the
+    words of the settings; suspects beyond are left out and counted.
     """
     n, share = grid.integer(_SHINGLE), grid.fraction(_JACCARD)
     suspects, ordinals, wordless = Suspects(n), list[int](), 0
@@ -112,15 +113,17 @@ def find_near_duplicates(source: Round, grid: Grid, field: str, destination: Pat
         wordless += sum(not found for _, found in listed)
         suspects.add(found for _, found in listed if found)
     wanted = np.array(ordinals, dtype=np.int64)[suspects.marked()]
+    del suspects
     sets, ids = TextSets(n), list[str]()
     for one in _texts(source, field, wanted, "shingles", progress):
         sets.add(words(one.text))
         ids.append(one.pair_id)
-    clusters = sets.clusters(share)
+    clusters = sets.clusters(share, None if progress is None else lambda done, total: progress("comparisons", done, total))
     groups = _sorted_groups(clusters, ids)
     _write(destination / CLUSTERS_FILE, groups, wanted, ids)
     listed_groups = _listed(source, field, groups[:_SETTINGS["listed"]], wanted, ids, n)
-    return _document(source, grid, field, {"compared": len(ordinals), "without_words": wordless}, clusters, groups, listed_groups)
+    counts = {"compared": len(ordinals) - sets.left_out, "without_words": wordless, "left_out": sets.left_out}
+    return _document(source, grid, field, counts, clusters, groups, listed_groups)
 
 
 def _batches(source: Round, field: str, what: str, progress: Progress | None) -> Iterator[list[_Text]]:

@@ -226,14 +226,14 @@ def _apart(passed: list[Candidate], failed: list[Candidate], margin: Fraction) -
     compared once, exactly."""
     sides = [[candidate.reward for candidate in side] for side in (passed, failed)]
     (high, rows), (low, columns) = map(_numbered, sides)
-    enough = np.array([[one - other >= margin for other in low] for one in high], dtype=np.bool_)
-    return np.asarray(enough[rows][:, columns])
+    enough: Flags = np.array([[one - other >= margin for other in low] for one in high], dtype=np.bool_)
+    return np.asarray(enough[np.ix_(rows, columns)])
 
 
 def _alike(one: list[bytes], other: list[bytes]) -> Flags:
     """Which combinations have the same digest."""
     _, numbers = _numbered([*one, *other])
-    return np.asarray(numbers[:len(one), None] == numbers[None, len(one):])
+    return np.equal.outer(numbers[:len(one)], numbers[len(one):])
 
 
 def _numbered(values: list[Value]) -> tuple[list[Value], npt.NDArray[np.int32]]:
@@ -251,7 +251,7 @@ def _costs(passed: list[Candidate], failed: list[Candidate], rules: PairingRules
 
 
 def _count_unused(apart: Flags, same: Flags, used: set[int], unused: Counter[str]) -> None:
-    far, free = apart.any(axis=1), (apart & ~same).any(axis=1)
+    far, free = (np.asarray(mask.any(axis=1), dtype=np.bool_).tolist() for mask in (apart, apart & ~same))
     for row in range(len(apart)):
         if row not in used:
             unused["below_margin" if not far[row] else "unmatched" if free[row] else "identical_reply"] += 1

@@ -191,6 +191,36 @@ def test_what_is_left_out_where_too_many_share_a_rare_shingle_is_said(monkeypatc
     assert found.cut > 0 and found.compared < 8 * 7 / 2 and found.members() == []
 
 
+def test_an_outsider_compared_with_a_part_of_a_large_cluster_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    # five texts of one cluster (6 of 8 words shared), then one that shares their rare word only (1 of 13): it is compared with two of them
+    monkeypatch.setattr(clusters_module, "_MOST", 2)
+    sets = TextSets(1)
+    for place in range(5):
+        sets.add(["rare", "a", "b", "c", "d", "e", f"own{place}"])
+    sets.add(["rare", *(f"w{number}" for number in range(6))])
+    found = sets.clusters(Fraction(1, 7))
+    assert found.root.tolist() == [0, 0, 0, 0, 0, 5] and found.cut > 0
+
+
+def test_equal_texts_are_kept_once_and_texts_beyond_the_memory_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    # room for 16 numbers: two texts of seven words and the mark behind each; the equal ones need no room, the last has none
+    monkeypatch.setattr(clusters_module, "_WORDS_MOST", 16)
+    sets = TextSets(2)
+    for text in ("a b c d e f g", "h i j k l m n", "a b c d e f g", "a b c d e f x", "h i j k l m n"):
+        sets.add(text.split())
+    found = sets.clusters(SHARE)
+    assert found.root.tolist() == [0, 1, 0, 3, 1] and sets.left_out == 1
+
+
+def test_how_far_the_comparison_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clusters_module, "_AT_ONCE", 3)
+    sets, seen = TextSets(2), list[tuple[int, int]]()
+    for place in range(10):
+        sets.add(f"one text and another {place % 5} of some words {place}".split())
+    sets.clusters(Fraction(1, 10), lambda done, total: seen.append((done, total)))
+    assert seen and all(0 < done <= total for done, total in seen) and seen == sorted(seen)
+
+
 # empty texts
 
 

@@ -97,10 +97,9 @@ def _refuse(declared: Declared, line: int | None, fault: CellFault, remedy: str 
 def _range(declared: Declared) -> tuple[Fraction, Fraction]:
     text: str = declared.options.get("range", RANGE)
     low, dots, high = text.partition("..")
-    ends = [Fraction(end) for end in (low, high) if _BOUND.fullmatch(end.strip())] if dots else []
-    if len(ends) < len((low, high)) or ends[0] >= ends[1]:
+    if not (dots and _BOUND.fullmatch(low.strip()) and _BOUND.fullmatch(high.strip()) and Fraction(low) < Fraction(high)):
         _refuse(declared, None, CellFault("range", "bad_option", "two numbers, as 0..1 or -1..1", described(text)), "correct the option")
-    return ends[0], ends[1]
+    return Fraction(low), Fraction(high)
 
 
 def _check_options(declared: Declared) -> None:
