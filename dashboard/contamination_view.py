@@ -57,7 +57,7 @@ class Shown:
 
 OWN_NAMES: Final = ("state", "rule", "place", "pair", "at", "findings_page")
 """Parts of the URL that this section reads."""
-OTHER_NAMES: Final = ("field", "cluster", "clusters_page", "beside", "of")
+OTHER_NAMES: Final = ("field", "cluster", "clusters_page", "beside", "of", "made", "made_page")
 """Those of the other sections."""
 
 

@@ -44,7 +44,7 @@ def opened_of(params: Mapping[str, str], page: int, total: int) -> Opened:
     known = number.isascii() and number.isdigit() and len(number) <= len(str(total)) and 0 < int(number) <= total
     return Opened(
         field if field in FIELDS else FIELDS[0], page, int(number) - 1 if known else None, params.get("beside") or None,
-        kept(params, (*OWN_NAMES, "of")),
+        kept(params, (*OWN_NAMES, "of", "made", "made_page")),
     )
 
 

@@ -43,7 +43,7 @@ from dashboard.standing import Standing, standing
 _PICKER: Final = "round_picker"
 _WITHIN_A_ROUND: Final = (
     "judge", "cell", "case", "cases_page", "evidence", "slice", "item", "flips", "flips_page", "pair", "pairs_page", "entry",
-    "rule", "place", "at", "findings_page", "cluster", "clusters_page", "beside",
+    "rule", "place", "at", "findings_page", "cluster", "clusters_page", "beside", "made", "made_page",
 )
 """Parts of a view that mean something in one round only; they go when another is chosen."""
 

@@ -8,15 +8,19 @@ from typing import Any, Final, TypeVar
 import streamlit as st
 
 from core.gates.cluster_list import ClusterList
+from core.gates.compared_list import ComparedList
 from core.gates.contamination import ContaminationReport, contamination_of, stored_contamination
 from core.gates.finding_list import FindingList
 from core.gates.near_duplicates import NearDuplicateReport, near_duplicates_of, stored_near_duplicates
+from core.gates.rollout_report import RolloutReport, rollouts_of, stored_rollout_report
 from core.gates.style_kept import stored_style, style_of
 from core.grid import Grid
+from core.rounds.rollout_faults import rollout_count
 from core.settings import SETTINGS
 from dashboard.frame import View
 
 _AT_ONCE: Final[int] = SETTINGS["reports"]["at_once_pairs"]
+_ROLLOUTS_AT_ONCE: Final[int] = SETTINGS["rollouts"]["at_once"]
 Report = TypeVar("Report")
 Progress = Callable[[int, int], None]
 
@@ -24,6 +28,11 @@ Progress = Callable[[int, int], None]
 def is_quick(view: View) -> bool:
     """Whether a page may compute a report of this round by itself."""
     return view.round.pair_count <= _AT_ONCE
+
+
+def few_rollouts(view: View) -> bool:
+    """Whether a page may pair this round's rollouts by itself."""
+    return rollout_count(view.round) <= _ROLLOUTS_AT_ONCE and is_quick(view)
 
 
 def lacking(grid: Grid, keys: Sequence[str]) -> list[str]:
@@ -42,6 +51,14 @@ def with_progress(compute: Callable[[Progress], Report]) -> Report:
 
 def _advance(bar: Any, done: int, total: int) -> None:
     bar.progress(min(done / max(total, 1), 1), text="Reading the pairs. This is done once; the report is kept.")
+
+
+def rollouts(view: View, *, now: bool) -> RolloutReport | None:
+    """The report on the round's rollouts; None where it is not stored and ``now`` is false."""
+    found = stored_rollout_report(view.workspace, view.round, view.grid)
+    if found is not None or not now:
+        return found
+    return with_progress(lambda progress: rollouts_of(view.workspace, view.round, view.grid, progress=progress))
 
 
 def contamination(view: View, *, now: bool) -> ContaminationReport | None:
@@ -89,6 +106,16 @@ def _clusters(clusters: str, scored: str) -> ClusterList:
 def clusters(view: View, report: NearDuplicateReport) -> ClusterList:
     """The clusters beside what became of their pairs."""
     return _clusters(str(report.clusters_path), str(view.computed.scored_path))
+
+
+@st.cache_resource(max_entries=SETTINGS["dashboard"]["open_databases"], show_spinner=False)
+def _compared(compared: str, scored: str) -> ComparedList:
+    return ComparedList(Path(compared), Path(scored))
+
+
+def compared(view: View, report: RolloutReport) -> ComparedList:
+    """The pairs that differ from the rule's, beside what became of them."""
+    return _compared(str(report.compared_path), str(view.computed.scored_path))
 
 
 @st.cache_data(max_entries=SETTINGS["dashboard"]["open_databases"], show_spinner=False)

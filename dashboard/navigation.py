@@ -18,7 +18,7 @@ ROUND_KEY: Final = "round"
 VIEW_KEYS: Final = (
     ROUND_KEY, "judge", "cell", "case", "cases_page", "item", "flips", "flips_page", "reason", "pair", "pairs_page", "state", "origin", "search",
     "order", "margin", "length_ratio", "drift", "loss", "entry", "entries_page", "against", "evidence", "slice",
-    "rule", "place", "at", "findings_page", "field", "cluster", "clusters_page", "beside", "of",
+    "rule", "place", "at", "findings_page", "field", "cluster", "clusters_page", "beside", "of", "made", "made_page",
 )
 """Names of the query parameters that a page may read."""
 WIDGET_KEYS: Final = ("entries_page",)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Final
 
-from core.pairs.pairing_report import LENGTH_UNIT, reason_text
+from core.pairs.pairing_report import reason_text
 from core.pairs.rollout_match import CHANGED, KINDS, LACKING, NOT_MADE, SAME, SWAPPED, WHY
 from core.rounds.rollout_faults import REASONS as FAULTS
 from core.statistics.ratio import decimal_text, percent_text
@@ -59,15 +59,17 @@ def figures(document: Document) -> list[tuple[str, str]]:
     graders = ", ".join(f"{name} ({count:,})" for name, count in document["graders"].items())
     return [
         ("tasks seen", f"{document['tasks_seen']:,}"),
-        ("tasks with a pass and a fail far enough apart", f"{document['tasks_with_contrast']:,}"),
-        ("pairs that the rule makes", f"{pairs:,}"), ("length", LENGTH_UNIT),
+        ("tasks with contrast", f"{document['tasks_with_contrast']:,} (a pass and a fail far enough apart)"), ("pairs made", f"{pairs:,}"),
         ("chosen is longer", _share(length["chosen_longer"], pairs)),
-        ("length difference, median and mean", f"{exact_text(length['median'])} and {exact_text(length['mean'])}"),
-        ("mean difference of rewards", exact_text(document["mean_margin"])),
-        ("pairs of one policy, of two", f"{document['same_policy_pairs']:,} and {document['mixed_policy_pairs']:,}"),
-        ("pairs whose first turns differ", _share(document["trainer_pairs"], pairs)),
+        ("median difference", _characters(length["median"])), ("mean difference", _characters(length["mean"])),
+        ("mean reward gap", exact_text(document["mean_margin"])), ("of one policy", _share(document["same_policy_pairs"], pairs)),
+        ("of two policies", _share(document["mixed_policy_pairs"], pairs)), ("first turns differ", _share(document["trainer_pairs"], pairs)),
         ("graders named", graders or "none"),
     ]
+
+
+def _characters(value: Mapping[str, Any] | None) -> str:
+    return _NO_PAIRS if value is None else f"{exact_text(value)} characters"
 
 
 def _share(part: int, whole: int) -> str:
@@ -115,12 +117,13 @@ def comparison_rows(document: Document) -> list[tuple[str, int, str]]:
     if found is None:
         return []
     reasons = {
-        SAME: f"{found['same_under_another_id']:,} under another id" if found["same_under_another_id"] else "",
-        CHANGED: ", ".join(f"{FIELD_WORDS[name]} {count:,}" for name, count in found["changed_fields"].items()),
-        NOT_MADE: "; ".join(f"{WHY[why]} {count:,}" for why, count in found["not_made_why"].items()),
-        LACKING: "; ".join(f"{WHY[why]} {count:,}" for why, count in found["lacking_why"].items()),
+        SAME: "equal to the letter" + (f", {found['same_under_another_id']:,} under another id" if found["same_under_another_id"] else ""),
+        CHANGED: ", ".join(f"{FIELD_WORDS[name]} ({count:,})" for name, count in found["changed_fields"].items()),
+        SWAPPED: "chosen and rejected are the other way round",
+        NOT_MADE: "; ".join(f"{WHY[why]} ({count:,})" for why, count in found["not_made_why"].items()),
+        LACKING: "; ".join(f"{WHY[why]} ({count:,})" for why, count in found["lacking_why"].items()),
     }
-    return [(kind, found[kind], reasons.get(kind, "")) for kind in KINDS if found[kind] or kind == SAME]
+    return [(kind, found[kind], reasons[kind]) for kind in KINDS if found[kind] or kind == SAME]
 
 
 def reason_of(row: Mapping[str, Any]) -> str:
