@@ -69,13 +69,15 @@ RATINGS: Final = _schema({"case_id": _TEXT, "rater_id": _TEXT, "label": _TEXT}, 
 ROLLOUTS: Final = _schema(
     {"ordinal": _INT},
     {
-        "task_id": _TEXT, "rollout": _INT, "prompt": _TEXT, "prompt_messages": _TEXT, "response": _TEXT, "response_messages": _TEXT,
+        "task_id": _TEXT, "task_number": _BOOL, "rollout": _INT, "prompt": _TEXT, "prompt_messages": _TEXT, "response": _TEXT,
+        "response_messages": _TEXT,
         "reward": _DOUBLE, "fault": _TEXT, "policy": _TEXT, "policy_logp": _DOUBLE, "ref_logp": _DOUBLE, "token_count": _INT,
         "finish_reason": _TEXT, "grader": _TEXT, "source": _TEXT, "file": _TEXT, "line": _INT, "extra": _TEXT,
     },
 )
-"""Graded replies that pairs were made of, in the order in which they came. ``reward`` is the double whose shortest decimal was written, null
-where there is none; ``fault`` says why a rollout cannot be used, null where it can. They feed no gate."""
+"""Graded replies that pairs were made of, in the order in which they came. ``task_number``: the file has the task's id as an integer.
+``reward`` is the double whose shortest decimal was written, null where there is none; ``fault``
+says why a rollout cannot be used, null where it can. They feed no gate."""
 
 PARTS: Final = ("judge_records", "pairs", "holdout", "outcomes", "sanity")
 """Parts without which there is no receipt. ``pairs`` becomes two files (pairs, text); ``holdout`` is JSON; the rest are Parquet."""

@@ -7,6 +7,7 @@ from typing import Any, Final
 import typer
 
 from core.cli import output
+from core.cli.contamination import print_gaps
 from core.cli.options import DEFAULT_WORKSPACE, GridOption, JsonOption, RoundArgument, WorkspaceOption, grid_for
 from core.gates import rollout_words
 from core.gates.rollout_report import rollouts_of
@@ -49,6 +50,8 @@ def _print(found: Mapping[str, Any]) -> None:
     output.facts([
         ("rule", rollout_words.rule_words(found)), ("of the holdout", rollout_words.holdout_words(found)), *rollout_words.figures(found),
     ])
+    if found["holdout"] is not None:
+        print_gaps(found["holdout"]["not_judged"], found["holdout"]["not_looked_for"])
     for one in found["warnings"]:
         output.line(f"warning [{one['code']}] of the rule's pairs: {one['text']}", "held")
     if compared is not None:

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from core.canonical import canonical_bytes, canonical_digest, parse_canonical
 from core.errors import RoundError, Where
+from core.gates.contamination import items_not_looked_for, unjudged_items
 from core.grid import Grid
 from core.literals import code_digest
 from core.pairs.held_out import HeldOut
@@ -95,6 +96,18 @@ def held_out_of(source: Round, grid: Grid) -> HeldOut:
     return HeldOut.of_items(source.holdout_items(), grid.integer(n), grid.fraction(share), graders=_declared(source).holdout_graders)
 
 
+def _holdout(held_out: HeldOut) -> dict[str, Any] | None:
+    """What of the holdout is in the rollouts, and what could not be told; None where there are no items."""
+    check = held_out.check
+    if check is None or not check.items:
+        return None
+    return {
+        "items": check.items, "rollouts_held_out": dict(held_out.rollouts), "items_in_rollouts": len(check.items_hit()),
+        "not_judged": unjudged_items(check, check.tasks.unjudged()), "not_looked_for": items_not_looked_for(check),
+        "skipped": [{"rule": rule, "why": why} for rule, why in check.skipped()],
+    }
+
+
 def _declared(source: Round) -> DeclaredPairing:
     return source.manifest.pairing or DeclaredPairing()
 
@@ -105,6 +118,7 @@ def report_on(source: Round, grid: Grid, destination: Path, *, progress: Progres
     steps = _Steps(progress, rollout_count(source) * (1 + source.has("pairs")) + source.pair_count)
     policy, rules, held_out = _declared(source).policy, PairingRules.from_grid(grid), held_out_of(source, grid)
     pairing = pair_rollouts(steps.counted(stored_rollouts(source)), rules, policy=policy, held_out=held_out)
+    held = _holdout(held_out)
     compared: list[Compared] | None = None
     if source.has("pairs"):
         given = list(steps.counted(given_pairs(source)))
@@ -112,7 +126,7 @@ def report_on(source: Round, grid: Grid, destination: Path, *, progress: Progres
     rows = [_row(one) for one in compared or () if one.kind != SAME or one.held_out]
     with pq.ParquetWriter(destination / COMPARED_FILE, COMPARED, compression=SETTINGS["storage"]["parquet_compression"]) as writer:
         writer.write_table(pa.Table.from_pylist(rows, schema=COMPARED))
-    return _document(source, grid, pairing, compared, rows)
+    return _document(source, grid, pairing, compared, rows) | {"holdout": held}
 
 
 class _Steps:
@@ -157,7 +171,7 @@ def _document(source: Round, grid: Grid, pairing: Pairing, compared: list[Compar
     return {
         **PairingReport.of(pairing).as_dict(), "schema_version": _SETTINGS["report_version"], "code_digest": code_digest(),
         "round_id": source.manifest.round_id, "round_digest": source.digest, "grid_digest": grid.digest,
-        "policy": stated.policy, "holdout_graders": list(stated.holdout_graders), "holdout_items": len(source.holdout_items()),
+        "policy": stated.policy, "holdout_graders": list(stated.holdout_graders),
         "comparison": None if compared is None else _comparison(source, compared), "listed": rows[:_SETTINGS["listed"]],
     }
 

@@ -93,8 +93,12 @@ def rule_words(document: Document) -> str:
 
 def holdout_words(document: Document) -> str:
     """What counts as the holdout's."""
-    items, graders = document["holdout_items"], document["holdout_graders"]
-    held = f"task ids and prompts of {counted(items, 'locked item')}" if items else "no locked item"
+    holdout, graders = document["holdout"], document["holdout_graders"]
+    held = "no locked item"
+    if holdout is not None:
+        held = f"task ids and prompts of {counted(holdout['items'], 'locked item')}"
+        unsure = holdout["not_judged"]["items"]
+        held += f" ({unsure:,} of them cannot be judged by the ids of these rollouts)" if unsure else ""
     named = f"graders or sources {', '.join(graders)}" if graders else "no grader declared"
     return f"{held}; {named}"
 

@@ -222,15 +222,24 @@ def _read_again(
     found = _Again()
     prompts = {pairing.pairs[made].chosen.place for made, _ in matched.of.values()}
     wanted = {side for place, one in enumerate(given) if place not in matched.of for side in (one.chosen, one.rejected)}
-    for place, reply in enumerate(replies):
-        if place in prompts:
-            found.prompts[place] = prompt_digest(reply)
-        if not wanted or (reply.response is None and reply.response_messages is None):
-            continue
-        digest = content_digest(reply)
-        if digest in wanted:
-            side = candidate_of(reply, reply.reward or Fraction(0), place, held_out=held_out.has(reply))
-            found.sides.setdefault(digest, []).append(_Side(group_of(reply), side, unusable(reply, policy)))
+    picked: list[tuple[int, bytes]] = []
+
+    def sides() -> Iterator[GradedReply]:
+        for place, reply in enumerate(replies):
+            if place in prompts:
+                found.prompts[place] = prompt_digest(reply)
+            if not wanted or (reply.response is None and reply.response_messages is None):
+                continue
+            digest = content_digest(reply)
+            if digest in wanted:
+                picked.append((place, digest))
+                yield reply
+
+    # a batch is marked at once, so a rollout comes after its place was noted
+    for at, (reply, held) in enumerate(held_out.marked(sides())):
+        place, digest = picked[at]
+        side = candidate_of(reply, reply.reward or Fraction(0), place, held_out=held)
+        found.sides.setdefault(digest, []).append(_Side(group_of(reply), side, unusable(reply, policy)))
     return found
 
 

@@ -11,8 +11,8 @@ from core.rounds.rollout_faults import PART
 
 _COLUMNS: Final[Mapping[str, str]] = {
     **{name: name for name in (
-        "line", "task_id", "prompt", "prompt_messages", "response", "response_messages", "reward", "fault", "policy", "policy_logp", "ref_logp",
-        "token_count", "finish_reason", "grader", "source",
+        "line", "task_id", "task_number", "prompt", "prompt_messages", "response", "response_messages", "reward", "fault", "policy", "policy_logp",
+        "ref_logp", "token_count", "finish_reason", "grader", "source",
     )}, "run": "rollout",
 }
 """Field of a Rollout -> column of the part."""

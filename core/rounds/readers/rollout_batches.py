@@ -100,10 +100,11 @@ def cells_of(rollout: Rollout, file: str) -> dict[str, Any]:
             where=Where(file, rollout.line, fault.field or None),
         ) from fault
     return {
-        "task_id": rollout.task_id, "rollout": rollout.run, "prompt": rollout.prompt, "prompt_messages": rollout.prompt_messages,
-        "response": rollout.response, "response_messages": rollout.response_messages, "reward": reward, "fault": rollout.fault,
-        "policy": rollout.policy, "policy_logp": rollout.policy_logp, "ref_logp": rollout.ref_logp, "token_count": rollout.token_count,
-        "finish_reason": rollout.finish_reason, "grader": rollout.grader, "source": rollout.source, "extra": extra,
+        "task_id": rollout.task_id, "task_number": rollout.task_number, "rollout": rollout.run, "prompt": rollout.prompt,
+        "prompt_messages": rollout.prompt_messages, "response": rollout.response, "response_messages": rollout.response_messages,
+        "reward": reward, "fault": rollout.fault, "policy": rollout.policy, "policy_logp": rollout.policy_logp, "ref_logp": rollout.ref_logp,
+        "token_count": rollout.token_count, "finish_reason": rollout.finish_reason, "grader": rollout.grader, "source": rollout.source,
+        "extra": extra,
     }
 
 
