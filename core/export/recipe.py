@@ -80,7 +80,7 @@ def recipe_text(document: Mapping[str, Any]) -> str:
         f"(SHA-256 `{grid['digest']}`).", "",
         f"    {objective['formula']}", "",
         "| trainer | versions | spelling |", "|---|---|---|",
-        *(f"| {name} | {entry.get('versions', 'all known')} | {_spelling(entry)} |" for name, entry in document["trainers"].items()), "",
+        *(f"| {name} | {entry.get('versions', 'present')} | {_spelling(entry)} |" for name, entry in document["trainers"].items()), "",
         *_cutoff_lines(document), *(line for note in document["notes"] for line in (note, "")),
     ]
     return "\n".join(lines)
