@@ -61,11 +61,15 @@ def contamination_command(
 def _print(report: ContaminationReport) -> None:
     found = report.document
     pairs, rules, held = found["pairs"], found["rules"], found["against"]
-    output.line(
-        f"{'Contaminated' if found['contaminated_items'] else 'Not contaminated'}: {found['contaminated_items']:,} of {held['items']:,} items "
-        f"are in {pairs['contaminated']:,} of {pairs['looked_at']:,} pairs; {rules['max_contaminated_items']:,} may be.{_undecided(found)}",
-        "refuse" if report.over else "pass",
-    )
+    if not pairs["looked_at"]:
+        output.line("Nothing was looked at: the round has no pair that could be read.", "held")
+    else:
+        items = found["contaminated_items"]
+        output.line(
+            f"{'Contaminated' if items else 'Not contaminated'}: {items:,} of {held['items']:,} items are in "
+            f"{pairs['contaminated']:,} of {pairs['looked_at']:,} pairs; {rules['max_contaminated_items']:,} may be.{_undecided(found)}",
+            "refuse" if report.over else "pass",
+        )
     output.facts([
         ("against", f"{held['name']}, SHA-256 {held['sha256']}"),
         ("rules", f"the same task, equal words, or {rules['coverage']} of the words of either in shared runs of {rules['ngram_words']} words"),
@@ -86,7 +90,9 @@ def _print(report: ContaminationReport) -> None:
 
 def _undecided(found: Mapping[str, Any]) -> str:
     count = found["undecided_items"]
-    return f" {count:,} more may be: their ids are in the pairs in another form." if count else ""
+    if not count:
+        return ""
+    return f" {count:,} more may be in them: {'its id stands' if count == 1 else 'their ids stand'} there in another form."
 
 
 def print_gaps(unjudged: Mapping[str, Any], not_looked_for: Sequence[Mapping[str, Any]]) -> None:

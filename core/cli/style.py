@@ -12,7 +12,7 @@ from core.cli import output
 from core.cli.ingest import print_notes
 from core.cli.options import DEFAULT_WORKSPACE, GridOption, JsonOption, WorkspaceOption, grid_for
 from core.cli.pairs import read_options, stated_grid, streamed
-from core.errors import Where
+from core.errors import RoundError, Where
 from core.files import is_file
 from core.gates.assessment import load_or_assess
 from core.gates.style_kept import admitted_only, keep_style
@@ -20,14 +20,18 @@ from core.gates.style_report import StyleReport, pair_style, reply_style, report
 from core.gates.style_words import correlation_text, p_text, says, sentences
 from core.grid import Grid
 from core.pairs.columns import Flags
+from core.pairs.pairing import REASONS
 from core.pairs.phrases import phrase_table
 from core.pairs.style import PairStyle
 from core.rounds.columns import PAIR_COLUMNS, Kind
 from core.rounds.folder import Round
 from core.rounds.notes import Note
-from core.rounds.readers.containers import first_values, raw_rows
+from core.rounds.readers.containers import SUFFIXES, first_values, raw_rows
 from core.rounds.readers.format import Declared
 from core.rounds.readers.formats import AUTO, checked_options, detect, format_named
+from core.rounds.readers.packed import name_parts
+from core.rounds.readers.rollout_gaps import nothing_usable
+from core.rounds.rollout_faults import REASONS as FAULTS
 from core.rounds.typing_rows import RawRow, type_rows
 from core.rounds.workspace import Workspace
 
@@ -63,6 +67,7 @@ def style_command(
     """Stock phrases, hedging, apologies, flattery, refusals and cut-off answers on each side, and whether the reward goes with them. It
     decides nothing."""
     notes = list[Note]()
+    _check_use(source, admitted=admitted, policy=policy, format_name=format_name, options=options)
     with output.progress(quiet=as_json) as progress:
         if is_file(Path(source)):
             rules = stated_grid(grid)
@@ -77,6 +82,24 @@ def style_command(
         return
     _print(report)
     print_notes(notes)
+
+
+def _check_use(source: str, *, admitted: bool, policy: str | None, format_name: str | None, options: list[str] | None) -> None:
+    """Refuse an option that would change nothing here: a report that ignored it would be read as an answer to it."""
+    path = Path(source)
+    if is_file(path):
+        of_pairs = format_name is not None or (not options and holds_pairs(path))
+        unused = [("--admitted", admitted, "a round"), ("--policy", of_pairs and policy is not None, "rollouts")]
+    elif name_parts(path.name).suffix in SUFFIXES:
+        raise RoundError(
+            "cannot_read", expected="a file that is there, or a round of the workspace", got="neither", remedy="check the path", where=Where(source),
+        )
+    else:
+        unused = [("--policy", policy is not None, "rollouts"), ("--format", format_name is not None, "a file")]
+        unused.append(("--option", bool(options), "a file"))
+    for name, given, what in unused:
+        if given:
+            raise typer.BadParameter(f"it is for {what}, which {source} is not", param_hint=name)
 
 
 def _of_round(place: Workspace, source: Round, grid: Grid, admitted: bool, progress: Progress) -> StyleReport:
@@ -96,7 +119,11 @@ def _of_file(
         return _of_pairs(path, grid, foreign_rows(path, format_name, options, notes), progress)
     if not options and holds_pairs(path):
         return _of_pairs(path, grid, raw_rows(path, path.name, notes), progress)
-    return reply_style(streamed(path, options, notes), grid, policy=policy, progress=lambda done, _: progress("rollouts", done, None))
+    report = reply_style(streamed(path, options, notes), grid, policy=policy, progress=lambda done, _: progress("rollouts", done, None))
+    if not report.scope["replies"]:
+        left_out = report.scope["left_out"]
+        raise nothing_usable(Declared(path, path.name, options, []), sum(left_out.values()), left_out, {**REASONS, **FAULTS}, policy)
+    return report
 
 
 def holds_pairs(path: Path) -> bool:
@@ -118,11 +145,17 @@ def foreign_rows(path: Path, format_name: str, options: dict[str, str], notes: l
 
 def _of_pairs(path: Path, grid: Grid, rows: Iterable[RawRow], progress: Progress) -> StyleReport:
     """Only the sides are typed: a style needs no flags and no log-probs."""
-    style, faults = PairStyle(phrase_table()), 0
+    style, faults, first = PairStyle(phrase_table()), 0, ""
     for batch in type_rows(path.name, _SIDES, rows):
         style.add(batch.rows)
         faults += len(batch.faults)
+        first = first or next((f"; in line {one.line}, {one.field}: {one.got} where {one.expected} belongs" for one in batch.faults), "")
         progress("pairs read", style.pairs, None)
+    if not style.pairs:
+        raise RoundError(
+            "no_usable_pair", expected="a row whose two sides can be read", got=f"none of {faults:,}{first}", where=Where(path.name),
+            remedy="name a file of pairs, or its format with --format",
+        )
     return report_of_pairs(style, grid, {"file": path.name, "rows_that_cannot_be_typed": faults})
 
 

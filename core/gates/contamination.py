@@ -124,6 +124,7 @@ def check_round(
     """Look at every pair, write findings.parquet to ``destination``, and return the report. Memory: the index of the items, one batch of
     texts, and the strongest findings."""
     check = ContaminationCheck(against.items, grid.integer(_NGRAM), grid.fraction(_SHARE), left_out=left_out)
+    check.refuse_nothing()
     tally = _Tally()
     with pq.ParquetWriter(destination / FINDINGS_FILE, FINDINGS, compression=SETTINGS["storage"]["parquet_compression"]) as writer:
         for pairs in _slices(source):

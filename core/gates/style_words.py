@@ -9,12 +9,16 @@ from core.settings import SETTINGS
 from core.statistics.ratio import decimal_text
 
 _DECIMALS: Final[int] = SETTINGS["statistics"]["decimals"]
+_NOTHING_TO_GO_BY: Final = ("nothing_to_judge", "language_not_covered", "no_reward")
 _LEFT_OUT: Final = {"other_policy": "rollouts of other policies", "missing_response": "rollouts without a reply"}
 
 
 def correlation_text(finding: MarkerFinding) -> str:
     """``+0.31 (+0.12 to +0.48)``, or why there is none."""
     found = finding.correlation
+    if finding.not_judged in _NOTHING_TO_GO_BY:
+        # what the counts would say of no rewards, or of no texts, is not why
+        return NOT_JUDGED[str(finding.not_judged)]
     if found.value is None:
         return str(found.undefined)
     inside = found.interval.text if found.interval.lower is not None else "no interval"
@@ -50,6 +54,10 @@ def sentences(report: StyleReport) -> list[str]:
         *([f"{left:,} are not in the language of the table; only being cut off was looked for in them."] if left else []),
     ]
     lines += [f"Left out: {count:,} {_LEFT_OUT[code]}." for code, count in report.scope.get("left_out", {}).items()]
+    faults = report.scope.get("rows_that_cannot_be_typed", 0)
+    lines += [f"Left out: {faults:,} {'row' if faults == 1 else 'rows'} that cannot be read as a pair."] if faults else []
+    if all(finding.not_judged is not None for finding in report.findings):
+        return [*lines, "No marker could be judged, so nothing is known about what the style would teach."]
     loud = [finding for finding in report.findings if finding.flagged or finding.shown]
     if not loud:
         return [*lines, "No marker goes with the reward far enough to be flagged, and none is shown to go with it at all."]

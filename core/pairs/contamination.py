@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from core.errors import RoundError, Where
 from core.pairs.grams import Ints, at_least
 from core.pairs.locked_tasks import LockedTasks, item_name
 from core.pairs.suite import LockedText, Suite, TextMatch
@@ -107,10 +108,22 @@ def _texts(value: Any, place: str) -> Iterator[tuple[str, str]]:
             yield from _texts(inner, f"{place}[{position}]")
 
 
+def refuse_unknown_members(items: Sequence[Mapping[str, Any]], left_out: Collection[str]) -> None:
+    """Raise RoundError ``unknown_member`` for a member to leave out that no item has: a slip there would go unseen."""
+    members = {member for item in items for member in item}
+    for member in left_out:
+        if member not in members:
+            raise RoundError(
+                "unknown_member", expected="a member of the items", got=repr(member), remedy=f"name one of {', '.join(sorted(members))}",
+                where=Where(field="--leave-out"),
+            )
+
+
 class ContaminationCheck:
     """A holdout, ready to be held against pairs (or what else is ``called`` so), and what it has counted so far."""
 
     def __init__(self, items: Sequence[Mapping[str, Any]], n: int, share: Fraction, *, left_out: Collection[str] = (), called: str = "pair") -> None:
+        refuse_unknown_members(items, left_out)
         self.called = called
         self.names = [item_name(item, position) for position, item in enumerate(items)]
         self.items, self.left_out = len(items), tuple(left_out)
@@ -126,6 +139,14 @@ class ContaminationCheck:
             [length < n and not any(text.asks for text in owners) for length, owners in zip(self.suite.lengths, self.suite.owners, strict=True)],
             dtype=np.bool_,
         )
+
+    def refuse_nothing(self) -> None:
+        """Raise RoundError ``nothing_to_look_for`` where the items have no text and no id: finding nothing of them would clear nothing."""
+        if self.items and not (self.tasks or any(one.text.strip() for one in self.texts)):
+            raise RoundError(
+                "nothing_to_look_for", expected="a text or an id in at least one item", got=f"neither in {self.items:,} items",
+                remedy="hand over the items with their texts, and leave fewer members out",
+            )
 
     def check(self, pairs: Sequence[CheckedPair]) -> list[Finding]:
         """The findings of some pairs: at most one for each field, and one for the task, in the order of the pairs."""
@@ -221,7 +242,8 @@ class ContaminationCheck:
             (SAME_TASK, f"no {row} has a task id ({', '.join(NAMES)}, on the row or on a side)", 0 < lacking == self.pairs),
             (SAME_TASK, f"{lacking:,} of {self.pairs:,} {row}s have no task id", 0 < lacking < self.pairs),
             (SAME_TASK, "no locked item has a task id or an id", bool(self.items) and not self.tasks),
-            (SAME_TASK, f"{numbers:,} locked items are known by a bare number: it is looked for where a {row} declares its task, and no deeper",
+            (SAME_TASK, f"{numbers:,} locked {'item is' if numbers == 1 else 'items are'} known by a bare number: it is looked for where a {row} "
+                        "declares its task, and no deeper",
              bool(numbers)),
         ]
 

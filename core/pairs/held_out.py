@@ -33,7 +33,9 @@ class HeldOut:
         cls, items: Sequence[Mapping[str, Any]], n: int, share: Fraction, *, left_out: Collection[str] = (), graders: Collection[str] = (),
     ) -> Self:
         """From the locked items, under the grid's length of runs and share."""
-        return cls(ContaminationCheck(items, n, share, left_out=left_out, called="rollout"), graders)
+        check = ContaminationCheck(items, n, share, left_out=left_out, called="rollout")
+        check.refuse_nothing()
+        return cls(check, graders)
 
     def has(self, reply: GradedReply) -> bool:
         """The same of one reply; for a few of them, as a batch is much faster."""

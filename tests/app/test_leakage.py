@@ -150,7 +150,7 @@ def test_items_that_cannot_be_judged_or_were_not_looked_for_are_listed(rounds: W
     text = said(at, "found")
     assert "0 of 3 locked items are in the pairs; 1 more may be: its id stands there in another form." in text and "exits with 3" in text
     assert "1 item not looked for by a text" in text and "17 : it has no text to look for." in text
-    assert "1 locked items are known by a bare number: it is looked for where a pair declares its task, and no deeper." in text
+    assert "1 locked item is known by a bare number: it is looked for where a pair declares its task, and no deeper." in text
     # the number, the blank text, the texts of fewer than 8 words
     assert [row[5] for row in table(at, "found", "rules")] == ["in part", "in part", "in part", "yes"]
 

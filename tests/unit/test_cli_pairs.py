@@ -241,7 +241,7 @@ def test_a_holdout_in_every_form_with_columns_of_numbers(tmp_path: Path, capsys:
     assert found["holdout"]["items_in_rollouts"] == [
         {"item": 0, "id": "17", "hits": {"same_task": 2}}, {"item": 1, "id": "h2", "hits": {"prompt": 2}},
     ]
-    assert "1 locked items are known by a bare number" in " ".join(one["why"] for one in found["holdout"]["skipped"])
+    assert "1 locked item is known by a bare number" in " ".join(one["why"] for one in found["holdout"]["skipped"])
 
 
 def test_what_the_holdout_cannot_be_looked_for_by_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

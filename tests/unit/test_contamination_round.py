@@ -214,7 +214,7 @@ def test_ids_that_cannot_be_judged_and_items_that_are_not_looked_for_are_said(tm
     ]
     assert run(command) == 3
     printed = capsys.readouterr().out
-    assert "0 may be. 1 more may be: their ids are in the pairs in another form." in printed
+    assert "0 may be. 1 more may be in them: its id stands there in another form." in printed
     for line in (
         "Not judged, same task: item 18, as '18' at meta.task_id of b; rows: 1.", "Not judged, same task: item 5, as '5' at task_id of c; rows: 1.",
         "Not looked for by a task id: row 4: it has no task id and no id.", "Not looked for by a text: h6: it has no text to look for.",
@@ -225,6 +225,17 @@ def test_ids_that_cannot_be_judged_and_items_that_are_not_looked_for_are_said(tm
     left = json.loads(capsys.readouterr().out)
     assert (left["contaminated_items"], left["undecided_items"]) == (0, 0)
     assert [(one["rule"], one["items"]) for one in left["not_looked_for"]] == [("same_task", 1), ("same_task", 4), ("exact", 1)]
+
+
+def test_items_that_say_nothing_clear_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    workspace, _ = stored(tmp_path, [pair()])
+    command = ["contamination", "round-07", "--workspace", str(workspace.root)]
+    bare = write_jsonl(tmp_path, "bare", [{"id": True, "score": 1}, {"id": None, "text": " "}])
+    assert run([*command, "--against", str(bare)]) == 4
+    assert "[nothing_to_look_for]" in capsys.readouterr().err
+    # a slip in the name of what is left out would leave nothing out
+    assert run([*command, "--leave-out", "promt"]) == 4
+    assert "[unknown_member] field --leave-out" in (error := capsys.readouterr().err) and "answer, id, prompt, task_id" in error
 
 
 def test_a_form_of_an_id_alone_does_not_pass(tmp_path: Path) -> None:

@@ -194,10 +194,32 @@ def test_a_packed_file_of_pairs(source: Round, tmp_path: Path, capsys: pytest.Ca
 
 @pytest.mark.parametrize(("arguments", "code"), [
     (["nothing"], 4), (["rows.jsonl"], 4), (["two.jsonl", "--option", "x"], 2), (["two.jsonl", "--format", "tlr"], 4),
-    (["two.jsonl", "--format", "lm-eval"], 2), (["rows.jsonl", "--format", "auto"], 4),
+    (["two.jsonl", "--format", "lm-eval"], 2), (["rows.jsonl", "--format", "auto"], 4), (["two.jsonl"], 4), (["none.jsonl"], 4),
+    (["sides.jsonl"], 4), (["half.jsonl"], 4), (["whole.jsonl", "--policy", "nobody"], 4),
+    # options that would change nothing
+    (["whole.jsonl", "--admitted"], 2), (["sides.jsonl", "--policy", "x"], 2), (["round-07", "--policy", "x"], 2),
+    (["round-07", "--format", "auto"], 2), (["round-07", "--option", "a=b"], 2),
 ])
 def test_what_cannot_be_read(tmp_path: Path, source: Round, arguments: list[str], code: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("rows.jsonl").write_text('{"text": "no columns of ours"}\n', "utf-8")
     Path("two.jsonl").write_text("", "utf-8")
+    Path("sides.jsonl").write_text('{"chosen": 1, "rejected": null}\n', "utf-8")
+    Path("half.jsonl").write_text('{"prompt": "q", "chosen": "a"}\n', "utf-8")
+    Path("whole.jsonl").write_text('{"prompt": "q", "response": "a", "reward": 1}\n', "utf-8")
     assert run(["style", *arguments, "--workspace", str(tmp_path / "w")]) == code
+
+
+def test_a_report_that_could_judge_nothing_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text('{"task_id": "t", "response": "I\'d be happy to help."}\n{"task_id": "t", "response": "no"}\n', "utf-8")
+    assert run(["style", str(path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1] == "No marker could be judged, so nothing is known about what the style would teach."
+    # one of two replies has the phrase: that is not what is lacking
+    (row,) = (line for line in lines if line.startswith("stock phrases  ") and "not judged" in line)
+    assert "every reply has the marker" not in row and "no reply has a reward" in row
+    sides = tmp_path / "p.jsonl"
+    sides.write_text('{"prompt": "q", "chosen": "a", "rejected": "b"}\n{"prompt": "q", "chosen": 1, "rejected": "b"}\n', "utf-8")
+    assert run(["style", str(sides)]) == 0
+    assert "Left out: 1 row that cannot be read as a pair." in capsys.readouterr().out
