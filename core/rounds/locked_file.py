@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import pyarrow as pa
+
 from core.canonical import file_digest
 from core.errors import RoundError, Where
+from core.rounds.arrow_json import without_json_text
 from core.rounds.columns import CellFault
 from core.rounds.readers import columnar, csv_rows, json_list, jsonl
 from core.rounds.readers.containers import SUFFIXES
@@ -107,7 +110,7 @@ def _rows(path: Path, suffix: str) -> Iterator[RawRow]:
 
 def _table_rows(path: Path) -> Iterator[RawRow]:
     with columnar.opened_table(path, path.name) as table:
-        line = 0
+        line, kinds = 0, {field.name: field.type for field in table.schema}
         for batch in table.batches:
             try:
                 rows = batch.to_pylist()
@@ -117,4 +120,11 @@ def _table_rows(path: Path) -> Iterator[RawRow]:
             for row in rows:
                 line += 1
                 # nobody looks at its numbers, so NaN and dates may stay what they are
-                yield RawRow(line, row, "")
+                yield RawRow(line, _value(row, kinds), "")
+
+
+def _value(row: dict[str, object], kinds: Mapping[str, pa.DataType]) -> object:
+    try:
+        return {name: without_json_text(value, kinds[name], name) for name, value in row.items()}
+    except CellFault as fault:
+        return fault

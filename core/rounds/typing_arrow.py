@@ -7,7 +7,7 @@ float32 is -0.10000000149 and falls below its bound. Only message lists and unkn
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -17,13 +17,15 @@ import pyarrow.compute as pc
 
 from core.canonical import canonical_bytes
 from core.errors import RoundError, Where
-from core.rounds.arrow_json import json_value, refuse_unkeepable
+from core.rounds.arrow_json import is_json, json_value, refuse_unkeepable, without_json_text
 from core.rounds.columns import ID_CHARACTERS, MAX_SAFE_INTEGER, SIDES, CellFault, Column, Kind, RowFault, TypedBatch, names_of, stored_fields
 from core.rounds.messages import Side, read_sides
 from core.rounds.strict import described
 from core.rounds.typing_rows import raw_text
 
 Mask = npt.NDArray[np.bool_]
+Kinds = Mapping[str, pa.DataType]
+"""Column -> its type as the file's schema says it."""
 NARROW_FLOATS: Final = (pa.float16(), pa.float32())
 """Types that hold another number than the double that was measured."""
 
@@ -57,8 +59,12 @@ def check_schema(schema: pa.Schema, columns: Sequence[Column], file: str) -> Non
                 "float_column", expected="a DOUBLE column", got=f"{field.type}", where=Where(file, field=field.name),
                 remedy="write DOUBLE: a float32 is another number than the one that was measured",
             )
-        elif column.kind is Kind.SIDE and is_list(field.type):
+        elif column.kind is Kind.SIDE and _may_hold_messages(field.type):
             refuse_unkeepable(field, file)
+
+
+def _may_hold_messages(kind: pa.DataType) -> bool:
+    return is_list(kind) or is_json(kind)
 
 
 class ArrowTyper:
@@ -71,22 +77,24 @@ class ArrowTyper:
         known = set(names_of(columns))
         self._extra = [name for name in schema.names if name not in known]
         self._sided = any(column.kind is Kind.SIDE for column in columns)
-        self._messages = any(is_list(schema.field(name).type) for name in SIDES if name in schema.names) if self._sided else False
+        self._kinds: dict[str, pa.DataType] = {field.name: field.type for field in schema}
+        self._messages = self._sided and any(_may_hold_messages(self._kinds[name]) for name in SIDES if name in self._kinds)
 
     def type_batch(self, batch: pa.RecordBatch, first_line: int) -> TypedBatch:
         """Type one batch whose first row has number ``first_line``."""
         faults = _Faults(batch, first_line)
+        kinds = self._kinds
         arrays: dict[str, pa.Array] = {}
         for column in self._columns:
             if column.kind is not Kind.SIDE:
-                arrays[column.name] = _typed_column(batch, column, faults)
+                arrays[column.name] = _typed_column(batch, column, kinds, faults)
             elif self._messages:
                 if column.name == SIDES[0]:
-                    arrays |= _message_sides(batch, faults)
+                    arrays |= _message_sides(batch, kinds, faults)
             else:
-                arrays[column.name] = _typed_column(batch, column, faults)
+                arrays[column.name] = _typed_column(batch, column, kinds, faults)
                 arrays[f"{column.name}_messages"] = pa.nulls(batch.num_rows, pa.string())
-        arrays["extra"] = _extra_objects(batch, self._extra, faults)
+        arrays["extra"] = _extra_objects(batch, self._extra, kinds, faults)
         rows = pa.record_batch([arrays[field.name] for field in self._fields], schema=pa.schema(self._fields))
         lines = pa.array(np.arange(first_line, first_line + batch.num_rows))
         if faults.any:
@@ -152,7 +160,7 @@ def _mask(array: pa.Array) -> Mask:
     return np.asarray(filled.to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
-def _typed_column(batch: pa.RecordBatch, column: Column, faults: _Faults) -> pa.Array:
+def _typed_column(batch: pa.RecordBatch, column: Column, kinds: Kinds, faults: _Faults) -> pa.Array:
     rows = batch.num_rows
     target = stored_type(column)
     if column.name not in batch.schema.names:
@@ -162,7 +170,8 @@ def _typed_column(batch: pa.RecordBatch, column: Column, faults: _Faults) -> pa.
     array = batch.column(column.name)
     if not column.nullable:
         faults.mark_missing(_mask(array.is_null()), column, "null")
-    typed = _typed_array(array, column, faults)
+    # the schema tells JSON text from text, and a flag of eight bits from an integer: its batches need not
+    typed = None if isinstance(kinds[column.name], pa.BaseExtensionType) else _typed_array(array, column, faults)
     if typed is None:
         faults.mark(_mask(array.is_valid()), column, column.code)
         typed = pa.nulls(rows, target)
@@ -236,13 +245,13 @@ def _is_utf8(value: bytes | None) -> bool:
         return False
 
 
-def _message_sides(batch: pa.RecordBatch, faults: _Faults) -> dict[str, pa.Array]:
+def _message_sides(batch: pa.RecordBatch, kinds: Kinds, faults: _Faults) -> dict[str, pa.Array]:
     """The three sides row by row, where at least one of them is a list of messages."""
     columns = {name: batch.column(name) for name in SIDES if name in batch.schema.names}
     cells: dict[str, list[str | None]] = {key: [] for name in SIDES for key in (name, f"{name}_messages")}
     for row in range(batch.num_rows):
         try:
-            given = {name: _side_value(array, name, row) for name, array in columns.items()}
+            given = {name: _side_value(array, kinds[name], name, row) for name, array in columns.items()}
             sides: Sequence[Side | None] = read_sides(given)
         except CellFault as fault:
             faults.add(row, fault)
@@ -253,12 +262,13 @@ def _message_sides(batch: pa.RecordBatch, faults: _Faults) -> dict[str, pa.Array
     return {name: pa.array(values, pa.string()) for name, values in cells.items()}
 
 
-def _side_value(array: pa.Array, name: str, row: int) -> Any:
+def _side_value(array: pa.Array, kind: pa.DataType, name: str, row: int) -> Any:
     try:
         value = array[row].as_py()
     except UnicodeDecodeError:
         raise CellFault(name, "invalid_utf8", "UTF-8 text", "text that is not UTF-8") from None
-    return json_value([_message(item) for item in value], name) if isinstance(value, list) else value
+    value = without_json_text(_message(value), kind, name)
+    return json_value(value, name) if isinstance(value, list) else value
 
 
 def _message(value: Any, *, keep: str = "content") -> Any:
@@ -268,23 +278,23 @@ def _message(value: Any, *, keep: str = "content") -> Any:
     return [_message(item) for item in value] if isinstance(value, list) else value
 
 
-def _extra_objects(batch: pa.RecordBatch, names: list[str], faults: _Faults) -> pa.Array:
+def _extra_objects(batch: pa.RecordBatch, names: list[str], kinds: Kinds, faults: _Faults) -> pa.Array:
     """One RFC 8785 object of the unknown columns a row, or nulls where there are none."""
     if not names:
         return pa.nulls(batch.num_rows, pa.string())
     objects: list[str | None] = []
     for row in range(batch.num_rows):
         try:
-            objects.append(canonical_bytes({name: _extra_value(batch.column(name), name, row) for name in names}).decode("utf-8"))
+            objects.append(canonical_bytes({name: _extra_value(batch.column(name), kinds[name], name, row) for name in names}).decode("utf-8"))
         except CellFault as fault:
             faults.add(row, fault)
             objects.append(None)
     return pa.array(objects, pa.string())
 
 
-def _extra_value(array: pa.Array, name: str, row: int) -> Any:
+def _extra_value(array: pa.Array, kind: pa.DataType, name: str, row: int) -> Any:
     try:
-        return json_value(array[row].as_py(), name)
+        return json_value(without_json_text(array[row].as_py(), kind, name), name)
     except UnicodeDecodeError:
         raise CellFault(name, "invalid_utf8", "UTF-8 text", "text that is not UTF-8") from None
 

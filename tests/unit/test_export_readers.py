@@ -39,10 +39,15 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> tuple[Desk, Round]:
     return approved_round(tmp_path_factory.mktemp("everything"), [*CHAT, *CASE_17, *CASE_21])
 
 
-def read_again(folder: Path, shape: str) -> list[Any]:
+FORMS = [False, True]
+"""Whether the data file is Parquet."""
+
+
+def read_again(folder: Path, shape: str, parquet: bool = False) -> list[Any]:
     """What each row of the exported file says to the reader, as messages and tools."""
     form = FORMATS[READ_AS[shape]]
-    declared = Declared(folder / "train.jsonl", "train.jsonl", {**DECLARED, **OPTIONS.get(shape, {})})
+    file = "train.parquet" if parquet else "train.jsonl"
+    declared = Declared(folder / file, file, {**DECLARED, **OPTIONS.get(shape, {})})
     told = []
     for row in form.rows(declared):
         assert isinstance(row.value, dict), row.value

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.errors import RoundError, Where
-from core.rounds.arrow_json import json_value, refuse_unkeepable
+from core.rounds.arrow_json import holds_json, json_value, refuse_unkeepable
 from core.rounds.columns import CellFault, Column, TypedBatch
 from core.rounds.folder import bounded_rows
 from core.rounds.notes import Note
@@ -39,7 +39,8 @@ _LIMITS: Final = SETTINGS["packed"]
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """An opened table: its schema, its rows as batches, and how many there are in all (None where only the end tells)."""
+    """An opened table: its schema, its rows as batches, and how many there are in all (None where only the end tells). JSON text is of
+    its own type in the schema, and may be plain text in the batches."""
 
     schema: pa.Schema
     batches: Iterator[pa.RecordBatch]
@@ -76,7 +77,7 @@ def _check_item_column(field: pa.Field, file: str) -> None:
     kind = field.type
     while is_list(kind):
         kind = kind.value_type
-    if pa.types.is_floating(kind) or pa.types.is_struct(kind):
+    if pa.types.is_floating(kind) or pa.types.is_struct(kind) or holds_json(kind):
         raise RoundError(
             "ambiguous_number" if pa.types.is_floating(kind) else "unkeepable_column", expected="text, integers or flags in a holdout",
             got=f"the type {field.type}", remedy="hand the holdout over as holdout.json, exactly as it was locked",
@@ -149,11 +150,13 @@ def _parquet(stack: ExitStack, source: Path | IO[bytes], path: Path, file: str) 
         return _broken("not_parquet", "Parquet", file)
 
     try:
-        schema = stack.enter_context(pq.ParquetFile(source, pre_buffer=False)).schema
-        # texts inside lists and structs stay dictionaries: how often a row names one of them is known only then
-        table = stack.enter_context(pq.ParquetFile(source, pre_buffer=False, read_dictionary=_text_paths(schema, nested=True)))
+        plain = stack.enter_context(pq.ParquetFile(source, pre_buffer=False))
+        schema = plain.schema
+        # texts inside lists and structs stay dictionaries: how often a row names one of them is known only then; JSON text becomes a
+        # dictionary only where it is read as the text that it is stored as
+        table = stack.enter_context(_dictionaries(source, _text_paths(schema, nested=True)))
         flat = _text_paths(schema, nested=False)
-        probe = stack.enter_context(pq.ParquetFile(source, pre_buffer=False, read_dictionary=flat))
+        probe = stack.enter_context(_dictionaries(source, flat))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as problem:
         raise broken() from problem
     metadata = table.metadata
@@ -161,7 +164,11 @@ def _parquet(stack: ExitStack, source: Path | IO[bytes], path: Path, file: str) 
     if sum(metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups)) > limit:
         raise too_much(file, limit)
     batches = fitting(_guarded(_row_groups(table, probe, flat, file), broken), file)
-    return Batches(table.schema_arrow, batches, int(metadata.num_rows))
+    return Batches(plain.schema_arrow, batches, int(metadata.num_rows))
+
+
+def _dictionaries(source: Path | IO[bytes], paths: list[str]) -> pq.ParquetFile:
+    return pq.ParquetFile(source, pre_buffer=False, read_dictionary=paths, arrow_extensions_enabled=False)
 
 
 def _row_groups(table: pq.ParquetFile, probe: pq.ParquetFile, flat: list[str], file: str) -> Iterator[pa.RecordBatch]:

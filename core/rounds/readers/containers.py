@@ -13,7 +13,7 @@ from typing import Any, Final, NoReturn
 import pyarrow as pa
 
 from core.errors import RoundError, Where
-from core.rounds.arrow_json import json_value, refuse_unkeepable
+from core.rounds.arrow_json import json_value, refuse_unkeepable, without_json_text
 from core.rounds.columns import CellFault
 from core.rounds.notes import Note
 from core.rounds.readers import columnar, csv_rows, json_list, jsonl
@@ -106,11 +106,11 @@ def refuse_unreadable(path: Path, file: str) -> None:
 def _table_rows(path: Path, file: str, notes: list[Note], struct_nulls: bool, non_finite: bool) -> Iterator[RawRow]:
     with columnar.opened_table(path, file) as table:
         _check_columns(table.schema, file, struct_nulls)
-        line, dropped = 0, False
+        line, dropped, kinds = 0, False, {field.name: field.type for field in table.schema}
         for batch in table.batches:
             for row in _python_rows(batch):
                 line += 1
-                value, fewer = _row_value(row, non_finite)
+                value, fewer = _row_value(row, kinds, non_finite)
                 dropped = dropped or fewer
                 yield RawRow(line, value, json.dumps(row, ensure_ascii=False, default=str))
         if dropped:
@@ -140,15 +140,20 @@ def _python_rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any] | CellFault]:
                 yield CellFault("", "invalid_utf8", "UTF-8 text", "text that is not UTF-8")
 
 
-def _row_value(row: dict[str, Any] | CellFault, non_finite: bool) -> tuple[Any, bool]:
+def _row_value(row: dict[str, Any] | CellFault, kinds: Mapping[str, pa.DataType], non_finite: bool) -> tuple[Any, bool]:
     """A row as JSON values, and whether a null member of a struct was left out."""
     if isinstance(row, CellFault):
         return row, False
     found = _Dropping()
+
+    def value_of(name: str, value: Any) -> Any:
+        if non_finite and isinstance(value, float):
+            return value
+        # nulls of structs go first: those inside JSON text were written by somebody
+        return json_value(without_json_text(found.without_nulls(value), kinds[name], name), name)
+
     try:
-        return {
-            name: value if non_finite and isinstance(value, float) else json_value(found.without_nulls(value), name) for name, value in row.items()
-        }, found.dropped
+        return {name: value_of(name, value) for name, value in row.items()}, found.dropped
     except CellFault as fault:
         return fault, found.dropped
 

@@ -25,6 +25,8 @@ def expanded_bytes(array: Any) -> int:
     """The bytes of an array's values with every repetition counted."""
     kind = array.type
     types = pa.types
+    if isinstance(kind, pa.BaseExtensionType):
+        return expanded_bytes(array.storage)
     if types.is_dictionary(kind):
         indices = array.indices.drop_null()
         return int(_value_bytes(array.dictionary)[indices.to_numpy()].sum()) if len(indices) else 0
@@ -45,6 +47,8 @@ def _is_bytes(kind: pa.DataType) -> bool:
 
 def _value_bytes(array: Any) -> Any:
     """The bytes of each value of an array of texts; of anything else an even share of the whole."""
+    if isinstance(array.type, pa.BaseExtensionType):
+        return _value_bytes(array.storage)
     if not _is_bytes(array.type):
         return np.full(len(array), array.nbytes // max(1, len(array)), dtype=np.int64)
     if pa.types.is_string_view(array.type) or pa.types.is_binary_view(array.type):
