@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from core.export.llamafactory import system_of
+from core.export.llamafactory import told_system
 from core.export.pairs import ExportPair, Message
 from core.export.shape import Row, Shape, plain_text, sides, single
 from core.export.turns import Unfit
@@ -38,7 +38,7 @@ def _argilla_chat(pair: ExportPair) -> Row:
 
 def _chatml(pair: ExportPair, names: tuple[str, str, str]) -> Row:
     prompt, chosen, rejected = _texts(pair)
-    system, turns = system_of(prompt)
+    system, turns = told_system(prompt)
     if [turn["role"] for turn in turns] != ["user"]:
         raise Unfit("its prompt is more than one user turn")
     asked, one, other = names

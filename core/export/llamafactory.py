@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from core.export.pairs import TOOLS, ExportPair, Message
 from core.export.shape import Row, Shape, plain_text, sides, single
-from core.export.tool_calls import function_of, json_text
+from core.export.tool_calls import check_order, function_of, json_text
 from core.export.turns import Unfit
 
 _FROM: Final = {"user": "human", "assistant": "gpt", "tool": "observation", "system": "system"}
@@ -24,7 +24,7 @@ _ALPACA_COLUMNS: Final = {
 
 def _alpaca(pair: ExportPair) -> Row:
     prompt, chosen, rejected = sides(pair)
-    system, turns = system_of(prompt)
+    system, turns = told_system(prompt)
     texts = [plain_text(turn, "prompt") for turn in turns]
     roles = [turn["role"] for turn in turns]
     if len(turns) % len(_ASKING) == 0 or any(role != ("user", "assistant")[place % len(_ASKING)] for place, role in enumerate(roles)):
@@ -42,6 +42,14 @@ def system_of(prompt: list[Message]) -> tuple[str, list[Message]]:
     return "", prompt
 
 
+def told_system(prompt: list[Message]) -> tuple[str, list[Message]]:
+    """The same where "" means that there is none, or Unfit: an empty system prompt is not the model's own."""
+    system, turns = system_of(prompt)
+    if not system and len(turns) < len(prompt):
+        raise Unfit("its system prompt is empty, which is no system prompt there")
+    return system, turns
+
+
 def _answer(messages: list[Message], side: str) -> str:
     message = single(messages, side)
     if message["role"] != "assistant":
@@ -52,6 +60,7 @@ def _answer(messages: list[Message], side: str) -> str:
 def _sharegpt(pair: ExportPair) -> Row:
     prompt, chosen, rejected = sides(pair)
     system, turns = system_of(prompt)
+    check_order(turns)
     said = [_turn(turn) for turn in turns]
     for place, turn in enumerate(said):
         if (turn["from"] in _ASKING) != (place % len(_ASKING) == 0):

@@ -83,7 +83,8 @@ def admitted_pairs(source: Round, ranks: Mapping[str, int]) -> Iterator[ExportPa
 def _pair(rank: int, numbers: Mapping[str, Any], texts: Mapping[str, Any]) -> ExportPair:
     sides = {name: _content(texts[name], texts[f"{name}_messages"]) for name in ("prompt", "chosen", "rejected")}
     extra = {} if numbers["extra"] is None else _parsed(numbers["extra"])
-    rendered = {name: extra[name] for name in RENDERED if extra.get(name) is not None}
+    # no tools, no images and no arguments of a template render nothing, and some formats' columns have to be there
+    rendered = {name: extra[name] for name in RENDERED if extra.get(name)}
     figures = {name: numbers[name] for name in _FIGURES}
     # OpenAI's rows have it in their input, what is not messages or tools of which a round keeps under that name
     given = extra.get("input")

@@ -8,9 +8,10 @@ from typing import Final
 
 from core.export.pairs import TOOLS, ExportPair, Message
 from core.export.shape import Row, Shape, plain_text, sides, single
-from core.export.tool_calls import function_of, json_text
+from core.export.tool_calls import check_order, function_of, json_text
 from core.export.turns import Unfit
 
+_ROLES: Final = ("system", "user", "assistant", "tool")
 _KNOWN: Final = frozenset({"role", "content", "tool_calls", "tool_call_id", "name"})
 
 
@@ -21,20 +22,36 @@ def _tools(pair: ExportPair) -> Row:
 
 
 def _response(pair: ExportPair) -> Row:
-    prompt, chosen, rejected = sides(pair)
+    prompt, chosen, rejected = _asked(pair)
     text = plain_text(single(rejected, "rejected"), "rejected answer")
     plain_text(single(chosen, "chosen"), "chosen answer")
     return {"messages": _said([*prompt, *chosen]), "rejected_response": text, **_tools(pair)}
 
 
 def _messages(pair: ExportPair) -> Row:
-    prompt, chosen, rejected = sides(pair)
+    prompt, chosen, rejected = _asked(pair)
     tools = _tools(pair)
     row: Row = {"messages": _said([*prompt, *chosen]), "rejected_messages": _said([*prompt, *rejected]), **tools}
     return {**row, "rejected_tools": tools["tools"]} if tools else row
 
 
+def _asked(pair: ExportPair) -> tuple[list[Message], list[Message], list[Message]]:
+    """The sides of a pair whose prompt ends where ms-swift takes it to end, or Unfit."""
+    prompt, chosen, rejected = sides(pair)
+    if not prompt or prompt[-1]["role"] != "user":
+        raise Unfit("its prompt does not end with a user's message, and all that follows the last one is the answer there")
+    if any(answer[-1]["role"] != "assistant" for answer in (chosen, rejected) if answer):
+        raise Unfit("an answer does not end with an assistant's message")
+    return prompt, chosen, rejected
+
+
 def _said(messages: list[Message]) -> list[Message]:
+    check_order(messages)
+    for place, message in enumerate(messages):
+        if message["role"] not in _ROLES or (message["role"] == "system" and place):
+            raise Unfit(f"a message is a {message['role']}'s" + (" behind the first" if place and message["role"] in _ROLES else ""))
+        if place and message["role"] == messages[place - 1]["role"] != "tool":
+            raise Unfit(f"two {message['role']}'s messages follow each other, which are one there")
     return [turn for message in messages for turn in _turns(message)]
 
 

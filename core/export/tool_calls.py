@@ -52,11 +52,29 @@ def is_bare(call: dict[str, Any]) -> bool:
 
 
 def function_of(call: dict[str, Any]) -> dict[str, Any]:
-    """Name and arguments of a call in either form, or Unfit."""
+    """Name and arguments of a call in either form, for formats that say nothing else of it, or Unfit."""
     inner = call if is_bare(call) else call.get("function")
     if not isinstance(inner, dict) or not isinstance(inner.get("name"), str):
         raise Unfit("a tool call names no function")
-    return {key: inner[key] for key in _BARE if key in inner}
+    if "arguments" not in inner:
+        raise Unfit("a tool call has no arguments")
+    more = sorted({*call, *inner} - {*_BARE, "id", "type", "function"})
+    if more:
+        raise Unfit(f"a tool call has {', '.join(more)}")
+    return {key: inner[key] for key in _BARE}
+
+
+def check_order(messages: list[Message]) -> None:
+    """Unfit where a tool's message names another call than the next one that waits for an answer: formats without ids tell by the order
+    which call it answers."""
+    waiting: list[Any] = []
+    for message in messages:
+        if message.get("tool_calls"):
+            waiting = [call.get("id") for call in message["tool_calls"]]
+        elif message["role"] == "tool":
+            answered, asked = message.get("tool_call_id"), waiting.pop(0) if waiting else None
+            if answered is not None and asked is not None and answered != asked:
+                raise Unfit("its tool results are not in the order of its calls")
 
 
 def with_text_arguments(messages: list[Message]) -> list[Message]:

@@ -32,6 +32,7 @@ from core.rounds.readers.packed import Reading, watched
 from core.rounds.readers.single import ForeignFile, read_file
 from core.rounds.readers.tables import read_folder
 from core.rounds.repeats import drop_repeated_pairs, merged_behaviours, merged_ratings, merged_records
+from core.rounds.roles import RoleWatch
 from core.rounds.source import RoundSource, holdout_bytes
 from core.rounds.training_cutoff import declared_twice
 from core.rounds.workspace import Workspace
@@ -241,12 +242,15 @@ class _Work:
     def _pairs(self, quarantine: QuarantineWriter) -> dict[str, int]:
         staged = self._folder / _STAGED
         staged.mkdir()
+        roles = RoleWatch(self._source.place)
         with PairsWriter(staged) as writer:
             for batch in self._batches("pairs"):
                 writer.write(batch)
+                roles.look(batch)
                 quarantine.write("pairs", batch.file, batch.faults)
                 self.reasons.add(batch.file, batch.faults)
             rows = writer.rows
+        self._source.notes += roles.notes()
         dropped = drop_repeated_pairs(staged, self._folder)
         if dropped is None:
             for name in (PAIRS_FILE, TEXT_FILE):

@@ -50,6 +50,9 @@ def checked_messages(value: list[Any], field: str) -> list[Message]:
             raise CellFault(f"{place}.tool_calls", "wrong_type", "a list of objects", described(calls))
         if content is not None and not isinstance(content, str):
             raise CellFault(f"{place}.content", "wrong_type", "text, or null", described(content))
+        if message.get("function_call") is not None:
+            # no text of the pair would show it: two pairs that differ in nothing else would be one
+            raise CellFault(f"{place}.function_call", "unread_call", "calls under tool_calls", described(message["function_call"]))
         if "content" not in message and calls is None:
             raise CellFault(f"{place}.content", "missing_field", "text, or null", "nothing")
     return value

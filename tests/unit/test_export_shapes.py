@@ -150,6 +150,13 @@ LOSSES = [
     ("llamafactory-sharegpt", say("user", "a"), "not an assistant's"),
     ("axolotl-chat-template-default", say("critic", "a"), "critic"),
     ("llamafactory-sharegpt", say("critic", "a"), "critic"),
+    ("ms-swift-messages", say("critic", "a"), "not end with an assistant's"),
+    ("openai", say("critic", "a"), "critic"),
+    ("openai", say("assistant", None), "neither text nor a call"),
+    *((name, say("assistant", None, tool_calls=[{"type": "function", "function": {"name": "add"}}]), "no arguments")
+      for name in ("llamafactory-sharegpt", "ms-swift-messages")),
+    *((name, say("assistant", None, tool_calls=[{**call({"x": 1}), "index": 3}]), "call has index")
+      for name in ("llamafactory-sharegpt", "ms-swift-messages")),
 ]
 
 
@@ -157,6 +164,45 @@ LOSSES = [
 def test_what_a_shape_would_lose_in_silence_is_refused(name: str, message: dict[str, Any], reason: str) -> None:
     with pytest.raises(Unfit, match=reason):
         row_of(SHAPES[name], ExportPair(0, "p", [say("user", "q")], [message], [say("assistant", "no")]))
+
+
+@pytest.mark.parametrize(("prompt", "chosen", "reason"), [
+    ([say("user", "q"), say("assistant", "a")], [say("assistant", "b")], "not end with a user's"),
+    ([say("user", "q"), say("assistant", None, tool_calls=[call({})]), say("tool", "1")], [say("assistant", "b")], "not end with a user's"),
+    ([say("system", "q")], [say("assistant", "b")], "not end with a user's"),
+    ([say("user", "q"), say("critic", "c"), say("user", "d")], [say("assistant", "b")], "a message is a critic's"),
+    ([say("developer", "q"), say("user", "d")], [say("assistant", "b")], "a message is a developer's"),
+    ([say("user", "q"), say("system", "c"), say("user", "d")], [say("assistant", "b")], "system's behind the first"),
+    ([say("user", "q"), say("user", "d")], [say("assistant", "b")], "two user's messages"),
+])
+@pytest.mark.parametrize("name", ["ms-swift", "ms-swift-messages"])
+def test_what_ms_swift_would_read_otherwise_is_refused(name: str, prompt: list[Any], chosen: list[Any], reason: str) -> None:
+    """Its answer is all that follows the last user's message, it joins messages of one role, and stops at other roles."""
+    with pytest.raises(Unfit, match=reason):
+        row_of(SHAPES[name], ExportPair(0, "p", prompt, chosen, [say("assistant", "no")]))
+
+
+def test_turns_that_ms_swift_would_join_are_refused() -> None:
+    steps = [say("assistant", None, tool_calls=[call({}, number=number)]) for number in ("c1", "c2")]
+    twice = [*steps, say("tool", "1"), say("assistant", "b")]
+    with pytest.raises(Unfit, match="two assistant's messages"):
+        row_of(SHAPES["ms-swift-messages"], ExportPair(0, "p", [say("user", "q")], twice, [say("assistant", "no")]))
+
+
+@pytest.mark.parametrize("name", ["ms-swift-messages", "llamafactory-sharegpt"])
+def test_results_in_another_order_than_the_calls_are_refused(name: str) -> None:
+    """Those formats have no ids: the order says which call a result answers."""
+    both = say("assistant", None, tool_calls=[call({"x": 1}, number="c1"), call({"x": 2}, number="c2")])
+    results = [say("tool", "2", tool_call_id="c2"), say("tool", "1", tool_call_id="c1")]
+    prompt = [say("user", "q"), both, *results, say("assistant", "a"), say("user", "r")]
+    with pytest.raises(Unfit, match="order of its calls"):
+        row_of(SHAPES[name], ExportPair(0, "p", prompt, [say("assistant", "b")], [say("assistant", "no")]))
+
+
+@pytest.mark.parametrize("name", ["llamafactory-alpaca", "axolotl-chatml-intel"])
+def test_an_empty_system_prompt_is_not_none(name: str) -> None:
+    with pytest.raises(Unfit, match="system prompt is empty"):
+        row_of(SHAPES[name], ExportPair(0, "p", [say("system", ""), say("user", "q")], [say("assistant", "a")], [say("assistant", "no")]))
 
 
 @pytest.mark.parametrize("prompt", [

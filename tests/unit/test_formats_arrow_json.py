@@ -106,7 +106,8 @@ def test_our_own_tables_may_have_json_text(tmp_path: Path, form: str) -> None:
     rows = [pair(pair_id=name, prompt=[user("Well?")], chosen=[turn], rejected=NO, note={"a": None}) for name, turn in
             (("a", CALL), ("b", OTHER), ("c", TEXT))]
     from_json, _ = pairs_round(tmp_path / "json", rows)
-    plain = pa.Table.from_pylist([{name: value for name, value in row.items() if name not in ("prompt", "chosen", "rejected", "note")} for row in rows])
+    told = ("prompt", "chosen", "rejected", "note")
+    plain = pa.Table.from_pylist([{name: value for name, value in row.items() if name not in told} for row in rows])
     sides = {name: lists_of([row[name] for row in rows]) for name in ("prompt", "chosen", "rejected")}
     table = pa.table({**{name: plain[name] for name in plain.column_names}, **sides, "note": json_texts([row["note"] for row in rows])})
     folder = folder_of(tmp_path / "input", {})

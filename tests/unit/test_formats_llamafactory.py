@@ -79,6 +79,12 @@ def test_tags_of_dataset_info(tmp_path: Path) -> None:
     assert (found["chosen"], found["rejected"]) == ([assistant("Yes.")], [assistant("No.")])
 
 
+def test_an_empty_tools_column_says_nothing(tmp_path: Path) -> None:
+    """dataset_info.json names the column, so it stands in every row."""
+    source, _ = read(tmp_path, "a.json", [sharegpt(turn("human", "Well?"), tools=""), sharegpt(turn("human", "Well?"), tools="[]")])
+    assert extras(source) == [None, {"tools": "[]"}]
+
+
 @pytest.mark.parametrize(("row", "field", "code"), [
     (sharegpt(turn("user", "Well?")), "conversations[0].from", "unknown_role"),
     (sharegpt(turn("human", "a"), turn("gpt", "b")), "conversations", "turn_order"),  # the trainer skips a row that ends with an answer
@@ -89,6 +95,7 @@ def test_tags_of_dataset_info(tmp_path: Path) -> None:
     (sharegpt(), "conversations", "wrong_type"),
     (sharegpt(turn("human", "a"), turn("function_call", "add(2)"), turn("observation", "5")), "conversations[1].value", "not_json"),
     (sharegpt(turn("human", "a"), turn("function_call", '{"name": "f"}'), turn("observation", "5")), "conversations[1].value", "wrong_type"),
+    (sharegpt(turn("human", "a"), turn("function_call", "[]"), turn("observation", "5")), "conversations[1].value", "wrong_type"),
     (sharegpt(turn("human", "a"), turn("function_call", '{"name": "f", "arguments": {"a":1,"a":2}}'), turn("observation", "5")),
      "conversations[1].value", "not_json"),
 ])

@@ -1,7 +1,8 @@
 """axolotl's preference types (``rl: dpo``), each a format of its own: the ``chatml.*`` types and ``chat_template.default``.
 
 A type says which keys hold the question and the two answers. Its markup (``<|im_start|>`` and so on) belongs to training and is not added
-here. Rows that have a ``system`` key become messages, with a system turn where it is not empty; other texts stay texts.
+here. Rows that have a ``system`` key become messages, with a system turn where it is not empty; other texts stay texts. Roles are user,
+assistant, system and tool, or what ``roles.ROLE`` declares for them, as axolotl's ``roles`` does.
 """
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from core.rounds.columns import CellFault
+from core.rounds.readers.chat_turns import answer_apart, with_roles
 from core.rounds.readers.format import Format, Option
 from core.rounds.readers.preference import (
     Counts,
@@ -31,6 +33,7 @@ from core.rounds.readers.preference import (
 )
 from core.rounds.strict import described
 
+_ROLES: Final = ("user", "assistant", "system", "tool")
 _QUESTIONS: Final = ("prompt", "input", "question", "instruction")
 """Where ``chatml.argilla`` looks for the question, in this order."""
 
@@ -59,11 +62,11 @@ def _argilla(row: Row, options: Mapping[str, str], counts: Counts) -> Row:
 
 
 def _chat(row: Row, options: Mapping[str, str], counts: Counts) -> Row:
-    """``chatml.argilla_chat`` and ``chatml.ultra``: conversations, whose shared turns are the prompt; a ``system`` text that is not empty
-    comes before them."""
+    """``chatml.argilla_chat`` and ``chatml.ultra``: conversations, whose last messages are the answers where all before them is the same on
+    both sides, and whose shared turns are the prompt otherwise; a ``system`` text that is not empty comes before them."""
     system = optional_text(row, "system")
     head = [message("system", system)] if system else []
-    return row | {side: [*head, *messages_of(row, side)] for side in ("chosen", "rejected")}
+    return answer_apart(row | {side: [*head, *with_roles(messages_of(row, side), _roles(options), side)] for side in ("chosen", "rejected")})
 
 
 def _template(row: Row, options: Mapping[str, str], counts: Counts) -> Row:
@@ -71,9 +74,15 @@ def _template(row: Row, options: Mapping[str, str], counts: Counts) -> Row:
     takes the last message of a list alone, so what stands before it must be the conversation so far: no turn is left out in silence."""
     names = {name: options.get(f"field_{name}", name) for name in ("messages", "chosen", "rejected")}
     before = taken(row, names["messages"])
-    prompt = [message("user", before)] if isinstance(before, str) else messages_of({"messages": before}, "messages")
-    chosen, rejected = (_last(taken(row, names[side]), names[side], before) for side in ("chosen", "rejected"))
-    return put(row, prompt=prompt, chosen=[chosen], rejected=[rejected])
+    prompt = [message("user", before)] if isinstance(before, str) else messages_of({names["messages"]: before}, names["messages"])
+    sides = {side: [_last(taken(row, names[side]), names[side], before)] for side in ("chosen", "rejected")}
+    roles = _roles(options)
+    return put(row, prompt=with_roles(prompt, roles, names["messages"]), **{side: with_roles(sides[side], roles, names[side]) for side in sides})
+
+
+def _roles(options: Mapping[str, str]) -> dict[str, str]:
+    """axolotl's ``roles``: a role of the file -> the role that it stands for; its own roles need no declaration."""
+    return dict(zip(_ROLES, _ROLES, strict=True)) | {name: role for role in _ROLES for name in options.get(f"roles.{role}", role).split(",")}
 
 
 def _last(value: Any, place: str, before: Any) -> Row:
@@ -120,9 +129,8 @@ _TYPES: Final[tuple[tuple[str, Shape, Recognise], ...]] = (
     ("chatml.icr", _keyed("input"), _has_question("input", "prompt", "question", "instruction", *_RATINGS)),
     ("chatml.prompt_pairs", _keyed("prompt"), _has_system),
     ("chatml.argilla", _argilla, _has_responses),
-    ("chatml.argilla_chat", _chat, never),
-    ("chatml.ultra", _chat, never),
 )
+_ROLE_NAMES: Final = {f"roles.{role}": Option(f"axolotl's roles, {role}: names with commas between them; {role} where left out") for role in _ROLES}
 _FIELDS: Final = {
     f"field_{name}": Option(f"axolotl's field_{name}: {name} where left out") for name in ("messages", "chosen", "rejected")
 }
@@ -132,4 +140,7 @@ def _typed(name: str, shape: Shape, recognise: Recognise, options: Mapping[str, 
     return preference_format(f"axolotl:{name}", f"axolotl preference type {name}", shape, recognise, options)
 
 
-FORMATS: Final = (*(_typed(*item) for item in _TYPES), _typed("chat_template.default", _template, _has_messages, _FIELDS))
+FORMATS: Final = (
+    *(_typed(*item) for item in _TYPES), *(_typed(name, _chat, never, _ROLE_NAMES) for name in ("chatml.argilla_chat", "chatml.ultra")),
+    _typed("chat_template.default", _template, _has_messages, _FIELDS | _ROLE_NAMES),
+)

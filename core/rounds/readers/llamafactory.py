@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from core.canonical import parse_json
-from core.errors import RoundError
 from core.rounds.columns import CellFault
+from core.rounds.readers.chat_turns import calling, functions_of
 from core.rounds.readers.format import Option
 from core.rounds.readers.preference import (
     Counts,
@@ -50,6 +49,8 @@ def _named(options: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str,
 def _with_tools(row: Row, options: Mapping[str, str]) -> Row:
     """Tool definitions stand under ``tools``, whatever the file calls them."""
     key = options.get("tools", "tools")
+    if row.get(key) == "":  # the column has to be there for LLaMA-Factory; empty, it says nothing
+        row = {name: value for name, value in row.items() if name != key}
     if key != "tools" and key in row:
         return put(row, tools=row.pop(key))
     return row
@@ -82,21 +83,8 @@ class _Turns:
             raise CellFault(f"{place}.{self._content}", "wrong_type", "text", described(content))
         rest = {name: value for name, value in turn.items() if name not in (self._role, self._content)}
         role = self._roles[tag]
-        made = _calls(content, f"{place}.{self._content}") if role == "function_call" else message(role, content)
+        made = calling(functions_of(content, f"{place}.{self._content}", several=True)) if role == "function_call" else message(role, content)
         return role, rest | made
-
-
-def _calls(content: str, place: str) -> Row:
-    """A ``function_call`` turn as an assistant message; arguments stay what they are, an object or a string."""
-    try:
-        value = parse_json(content)
-    except RoundError as error:
-        raise CellFault(place, "not_json", "JSON with name and arguments", error.got) from None
-    calls = value if isinstance(value, list) else [value]
-    for call in calls:
-        if not isinstance(call, dict) or not isinstance(call.get("name"), str) or "arguments" not in call:
-            raise CellFault(place, "wrong_type", "a call with name and arguments, or a list of them", described(value))
-    return message("assistant", None) | {"tool_calls": [{"type": "function", "function": call} for call in calls]}
 
 
 def _sharegpt(row: Row, options: Mapping[str, str], counts: Counts) -> Row:

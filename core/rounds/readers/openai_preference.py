@@ -1,7 +1,8 @@
 """OpenAI's preference fine-tuning rows: ``input`` with the conversation, ``preferred_output`` and ``non_preferred_output``.
 
 ``input`` is an object with ``messages`` and maybe ``tools`` and ``parallel_tool_calls``; some programs write the bare list of messages.
-``tools`` is kept under that name, what else ``input`` holds under ``input``.
+``tools`` is kept under that name, what else ``input`` holds under ``input``. Roles are those of the API; ``function``, which the API
+deprecates, is none of them.
 """
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from core.rounds.columns import CellFault
+from core.rounds.readers.chat_turns import ROLES, with_roles
 from core.rounds.readers.preference import Counts, Row, all_have, messages_of, preference_format, put, taken
 from core.rounds.strict import described
 
@@ -23,9 +25,9 @@ def _shape(row: Row, options: Mapping[str, str], counts: Counts) -> Row:
     if not isinstance(given, dict):
         raise CellFault("input", "wrong_type", "an object with messages, or a list of messages", described(given))
     rest = dict(given)
-    prompt = _at("input", rest, "messages")
+    prompt = with_roles(_at("input", rest, "messages"), ROLES, "input.messages")
     tools = {"tools": rest.pop("tools")} if "tools" in rest else {}
-    chosen, rejected = (messages_of(row, side) for side in _SIDES)
+    chosen, rejected = (with_roles(messages_of(row, side), ROLES, side) for side in _SIDES)
     return put(row, prompt=prompt, chosen=chosen, rejected=rejected, **tools) | ({"input": rest} if rest else {})
 
 

@@ -2,7 +2,8 @@
 
 The prompt may be left out where both sides are messages that begin with the same user turns (TRL's implicit prompt, OpenRLHF without
 ``prompt_key``): whole turns up to the last shared user turn are the prompt. Texts without a prompt are refused, or split at a text that the
-proposer declared as ``boundary``; never at whatever both sides happen to begin with.
+proposer declared as ``boundary``; never at whatever both sides happen to begin with. OpenRLHF takes the last message of a side for its
+answer, so where all before it is the same on both sides, that is the prompt.
 ``tools`` (schemas or a JSON string) and ``chat_template_kwargs`` are kept as they are.
 """
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from core.rounds.columns import CellFault
+from core.rounds.readers.chat_turns import answer_apart
 from core.rounds.readers.format import Option
 from core.rounds.readers.preference import Counts, Row, all_have, all_text, is_messages, never, none_has, preference_format
 from core.rounds.strict import described
@@ -71,7 +73,7 @@ def _openrlhf_shape(row: Row, options: Mapping[str, str], counts: Counts) -> Row
             raise CellFault(ours, "said_twice", f"{key} alone, as {option} says", "both")
         if key in row:
             row[ours] = row.pop(key)
-    return _shape(row, options, counts)
+    return _shape(answer_apart(row), options, counts)
 
 
 _BOUNDARY: Final = {"boundary": Option("the text that ends the prompt where both sides begin with it, as in two whole transcripts")}
