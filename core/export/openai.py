@@ -11,27 +11,20 @@ from core.export.tool_calls import with_text_arguments
 from core.export.trl import wired
 from core.export.turns import Unfit
 
-_ROLES: Final = ("system", "developer", "user", "assistant", "tool")
+_ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool"})
 
 
 def _row(pair: ExportPair) -> Row:
     prompt, chosen, rejected = wired(pair)
-    for message in (*prompt, *chosen, *rejected):
-        _check(message)
+    strange = sorted({message["role"] for message in (*prompt, *chosen, *rejected)} - _ROLES)
+    if strange:
+        raise Unfit(f"a message is a {strange[0]}'s")
     given: Row = {"messages": with_text_arguments(prompt)}
     if pair.tools is not None:
         given["tools"] = _schemas(pair.tools)
     if pair.parallel_tool_calls is not None:
         given["parallel_tool_calls"] = pair.parallel_tool_calls
     return {"input": given, "preferred_output": _output(chosen, "chosen"), "non_preferred_output": _output(rejected, "rejected")}
-
-
-def _check(message: Message) -> None:
-    """Unfit for a message that the service does not take."""
-    if message["role"] not in _ROLES:
-        raise Unfit(f"a message is a {message['role']}'s")
-    if not isinstance(message.get("content"), str) and not message.get("tool_calls"):
-        raise Unfit("a message has neither text nor a call")
 
 
 def _schemas(tools: Any) -> Any:

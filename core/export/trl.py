@@ -16,8 +16,12 @@ _ROLES: Final = ("prompt", "chosen", "rejected")
 
 
 def wired(pair: ExportPair) -> tuple[list[Message], list[Message], list[Message]]:
-    """The three sides as messages, bare tool calls in the wire form; both answers continue the prompt's numbering."""
+    """The three sides as messages, bare tool calls in the wire form; both answers continue the prompt's numbering. Unfit for a message
+    that says nothing."""
     prompt, chosen, rejected = sides(pair)
+    if any(message.get("content") is None and not message.get("tool_calls") for message in (*prompt, *chosen, *rejected)):
+        # a template fails there, or writes the word None
+        raise Unfit("a message has neither text nor a call")
     form = WireForm()
     head = form.messages(prompt)
     return head, form.copy().messages(chosen), form.copy().messages(rejected)

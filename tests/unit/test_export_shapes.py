@@ -152,7 +152,8 @@ LOSSES = [
     ("llamafactory-sharegpt", say("critic", "a"), "critic"),
     ("ms-swift-messages", say("critic", "a"), "not end with an assistant's"),
     ("openai", say("critic", "a"), "critic"),
-    ("openai", say("assistant", None), "neither text nor a call"),
+    *((name, say(role, None), "neither text nor a call") for name in ("openai", "trl", "openrlhf", "openrlhf-prompt") for role in ("assistant", "tool")),
+    ("trl", {"role": "assistant", "tool_calls": []}, "neither text nor a call"),
     *((name, say("assistant", None, tool_calls=[{"type": "function", "function": {"name": "add"}}]), "no arguments")
       for name in ("llamafactory-sharegpt", "ms-swift-messages")),
     *((name, say("assistant", None, tool_calls=[{**call({"x": 1}), "index": 3}]), "call has index")
