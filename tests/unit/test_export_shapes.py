@@ -152,7 +152,8 @@ LOSSES = [
     ("llamafactory-sharegpt", say("critic", "a"), "critic"),
     ("ms-swift-messages", say("critic", "a"), "not end with an assistant's"),
     ("openai", say("critic", "a"), "critic"),
-    *((name, say(role, None), "neither text nor a call") for name in ("openai", "trl", "openrlhf", "openrlhf-prompt") for role in ("assistant", "tool")),
+    *((name, say(role, None), "neither text nor a call")
+      for name in ("openai", "trl", "openrlhf", "openrlhf-prompt") for role in ("assistant", "tool")),
     ("trl", {"role": "assistant", "tool_calls": []}, "neither text nor a call"),
     *((name, say("assistant", None, tool_calls=[{"type": "function", "function": {"name": "add"}}]), "no arguments")
       for name in ("llamafactory-sharegpt", "ms-swift-messages")),

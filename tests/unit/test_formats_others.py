@@ -84,11 +84,6 @@ def test_swift_a_list_of_one_text_is_that_text(tmp_path: Path) -> None:
     assert texts(source) == [PAIR]
 
 
-def test_swift_a_system_column_is_the_system_turn(tmp_path: Path) -> None:
-    source, _ = read(tmp_path, "a.jsonl", [SWIFT | {"system": "Be brief."}, SWIFT | {"system": ""}, SWIFT | {"system": None}])
-    assert texts(source) == [PAIR | {"prompt": [said("system", "Be brief."), user("Well?")]}, PAIR, PAIR]
-
-
 def test_swift_tools_of_both_sides_are_said_once(tmp_path: Path) -> None:
     whole = {"messages": SWIFT["messages"], "rejected_messages": [user("Well?"), assistant("No.")]}
     source, _ = read(tmp_path, "a.jsonl", [whole | {"tools": "[1]", "rejected_tools": "[1]"}, whole | {"tools": "[1]", "rejected_tools": "[2]"}])
@@ -116,9 +111,7 @@ def test_swift_tools_of_both_sides_are_said_once(tmp_path: Path) -> None:
     ({"messages": [user("Well?"), said("tool_call", '[{"name": "f", "arguments": {}}]')]}, "messages[1].content", "wrong_type"),
     ({"messages": [user("Well?"), said("tool_call", '{"name": "f", "arguments": {"a": 1, "a": 2}}')]}, "messages[1].content", "not_json"),
     ({"messages": [user("Well?"), said("tool_response", {"a": 1}), user("And?"), assistant("Yes.")]}, "messages[1].content", "wrong_type"),
-    ({"messages": [said("system", "a"), user("Well?"), assistant("Yes.")], "system": "b"}, "system", "said_twice"),
-    ({"rejected_response": None, "rejected_messages": [user("Well?"), assistant("No.")], "system": "b"}, "system", "system_of_one_side"),
-    ({"rejected_images": ["b.png"]}, "rejected_images", "unread_media"),
+    ({"rejected_videos": ["b.mp4"]}, "rejected_videos", "unread_media"),
     ({"prompt": "another"}, "prompt", "said_twice"),
 ])
 def test_swift_rows_that_cannot_be_mapped(tmp_path: Path, change: dict[str, Any], field: str, code: str) -> None:

@@ -28,7 +28,6 @@ from core.rounds.readers.preference import (
     message,
     messages_of,
     none_has,
-    optional_text,
     preference_format,
     put,
 )
@@ -43,7 +42,7 @@ _NAMES: Final = {
 }
 _ROLES: Final = {name: role for role, names in _NAMES.items() for name in names}
 _ARGUMENTS: Final = ("arguments", "parameters")
-_MEDIA: Final = tuple(f"rejected_{name}" for name in ("images", "videos", "audios", "objects"))
+_MEDIA: Final = tuple(f"rejected_{name}" for name in ("videos", "audios", "objects"))
 
 
 def _shape(row: Row, options: Mapping[str, str], counts: Counts) -> Row:
@@ -52,7 +51,6 @@ def _shape(row: Row, options: Mapping[str, str], counts: Counts) -> Row:
     if len(given) != 1:
         raise CellFault(_REJECTED[0], "missing_field" if not given else "said_twice", f"one of {' and '.join(_REJECTED)}", f"{len(given)} of them")
     value = row.pop(given[0])
-    system = _system(row, messages, given[0])
     row = _same_tools({name: item for name, item in row.items() if name not in _REJECTED})
     if given[0] == "rejected_messages":
         if not is_messages(value):
@@ -63,20 +61,7 @@ def _shape(row: Row, options: Mapping[str, str], counts: Counts) -> Row:
     if isinstance(value, str):
         start = _replaced(messages, start, options.get("replaces"))
     chosen = _answer(_turns(messages[start:], "messages", start), "messages")
-    return put(row, prompt=[*system, *_turns(messages[:start], "messages")], chosen=chosen, rejected=rejected)
-
-
-def _system(row: Row, messages: list[Row], rejected: str) -> list[Row]:
-    """The system turn that a ``system`` column is, where messages have none."""
-    text = optional_text(row, "system")
-    if not text:
-        return []
-    if messages[0]["role"] == "system":
-        raise CellFault("system", "said_twice", "a system text once", "one of its own and one in messages")
-    if rejected == "rejected_messages":
-        raise CellFault("system", "system_of_one_side", "a system turn in messages and in rejected_messages: the column is that of messages alone",
-                        "a column")
-    return [message("system", text)]
+    return put(row, prompt=_turns(messages[:start], "messages"), chosen=chosen, rejected=rejected)
 
 
 def _same_tools(row: Row) -> Row:
