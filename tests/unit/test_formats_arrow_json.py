@@ -138,7 +138,7 @@ def test_a_holdout_is_locked_as_text(tmp_path: Path) -> None:
 
 def test_items_to_look_for_may_be_json_text(tmp_path: Path) -> None:
     _write(pa.table({"id": ["h-1"], "item": json_texts([{"question": "Well?"}])}), tmp_path / "items.parquet")
-    assert read_items(tmp_path / "items.parquet")[0] == [{"id": "h-1", "item": {"question": "Well?"}}]
+    assert read_items(tmp_path / "items.parquet").items == [{"id": "h-1", "item": {"question": "Well?"}}]
 
 
 # what is small until it is taken apart
