@@ -97,6 +97,15 @@ def test_case_4_a_log_prob_that_is_no_number_out_of_a_table_is_typed_and_invalid
     assert str(column(source, "ref_logp_chosen")[0]) == str(value)
 
 
+@pytest.mark.parametrize("row", [
+    {"policy_chosen_logps": -20.0}, {"policy_logp_chosen": -20.0}, {"policy_chosen_logps": -20.0, "ref_mean_chosen_logps": -1.0},
+])
+def test_columns_that_are_named_as_sums_are_no_declared_averages(tmp_path: Path, row: dict[str, Any]) -> None:
+    """They would be left out, or taken for sums under our own name: neither is what was declared."""
+    error = refused(tmp_path, "a.jsonl", [ROW | {"chosen_token_count": 20} | row], logps="averages_times_tokens")
+    assert (error.code, error.where and error.where.field) == ("summed_logps", next(iter(row)))
+
+
 def test_a_product_beyond_the_doubles_is_a_fault(tmp_path: Path) -> None:
     source, _ = read(tmp_path, "a.jsonl", [ROW | {"ref_mean_chosen_logps": -1e308, "chosen_token_count": 100}], logps="averages_times_tokens")
     assert quarantine(source) == [("a.jsonl", 1, "ref_mean_chosen_logps", "number_out_of_range")]

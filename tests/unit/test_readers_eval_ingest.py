@@ -190,6 +190,21 @@ def test_one_log_alone_on_the_command_line(tmp_path: Path, capsys: pytest.Captur
     assert (report["round_id"], report["counts"]) == ("inspect_baseline", {"outcomes": 8})
 
 
+@pytest.mark.parametrize("packed", [False, True])
+def test_filters_that_are_not_declared_are_listed_by_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], packed: bool) -> None:
+    """The file is read a second time while it is being read."""
+    path = jsonl(tmp_path, [lm_row(0), lm_row(0, filter="flexible"), lm_row(1), lm_row(1, filter="third")])
+    if packed:
+        data, path = path.read_bytes(), tmp_path / "samples.jsonl.gz"
+        path.write_bytes(gzip.compress(data))
+    place = str(tmp_path / "workspace")
+    assert run(["ingest", str(path), "--format", "auto", "--proposer", "ana", "--option", "arm=baseline", "--workspace", place, "--json"]) == 4
+    error = json.loads(capsys.readouterr().out)
+    assert (error["error"], error["line"], error["field"]) == ("several_filters", 2, "filter")
+    assert error["got"] == "3 filters: flexible (1 rows), strict-match (2 rows), third (1 rows)"
+    assert error["remedy"] == "declare the option; nothing was written"
+
+
 def test_a_row_that_cannot_be_mapped_refuses_the_whole(tmp_path: Path) -> None:
     place = tmp_path / "input"
     place.mkdir()

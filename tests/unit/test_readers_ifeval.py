@@ -65,3 +65,20 @@ def test_recognised_by_its_keys(tmp_path: Path) -> None:
     assert recognise([result()], tmp_path / "eval_results_strict.jsonl")
     assert recognise([{name: value for name, value in result().items() if name != "follow_instruction_list"}], tmp_path / "x.jsonl") is None
     assert recognise([], tmp_path / "x.jsonl") is None
+
+
+@pytest.mark.parametrize(("each", "asked"), [((), []), ((), ["a"]), ((True,), ["a", "b"]), ((True, True), ["a"]), ((True,), "a"), ((True,), None)])
+def test_a_verdict_without_a_flag_for_each_instruction_is_refused(tmp_path: Path, each: tuple[bool, ...], asked: Any) -> None:
+    """All of no instructions is true: a row without instructions would pass for nothing."""
+    path = jsonl(tmp_path, [result("a", True, each, instruction_id_list=asked)])
+    assert fault(FORMAT, path, id="sha256:prompt") == ("verdict_conflict", "line 1, field follow_instruction_list")
+
+
+def test_a_file_without_rows_is_refused(tmp_path: Path) -> None:
+    assert fault(FORMAT, jsonl(tmp_path, []), id="sha256:prompt") == ("no_rows", "samples_demo.jsonl")
+
+
+def test_under_another_id_the_prompt_is_kept_as_a_digest(tmp_path: Path) -> None:
+    path = jsonl(tmp_path, [result("Write.", key="k")])
+    assert read(FORMAT, path, id="key")[0][0]["prompt_hash"] == hashlib.sha256(b"Write.").hexdigest()
+    assert "prompt_hash" not in read(FORMAT, path, id="sha256:prompt")[0][0]

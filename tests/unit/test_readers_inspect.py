@@ -116,6 +116,10 @@ def test_a_log_that_is_not_a_finished_one_is_refused(tmp_path: Path, form: str, 
 
 
 def test_a_log_says_how_many_samples_it_should_hold(tmp_path: Path) -> None:
+    for stated in (-1, True, "1"):
+        path = json_log(tmp_path, [sample(1)], results={"total_samples": stated})
+        assert fault(FORMAT, path) == ("sample_count", "log.json, field results.total_samples")
+    assert fault(FORMAT, json_log(tmp_path, [sample(1)], eval=[])) == ("not_an_inspect_log", "log.json")
     for stated in (0, 2):
         path = json_log(tmp_path, [sample(1)], results={"total_samples": stated})
         assert fault(FORMAT, path) == ("sample_count", "log.json, field samples")

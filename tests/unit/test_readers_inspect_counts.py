@@ -39,13 +39,17 @@ def test_a_log_from_which_a_sample_was_taken_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RoundError) as caught:
         read(FORMAT, path)
     assert (caught.value.code, str(caught.value.where)) == ("incomplete_epochs", "less.eval, field epoch")
-    assert caught.value.got == "1 items that are not: '1 (epoch 1)'"
+    assert (caught.value.expected, caught.value.got) == (
+        "each item in each epoch from 1 to 2", "1 of 4 items with other epochs: '1 (epoch 2)'",
+    )
 
 
 @pytest.mark.parametrize(("facts", "code"), [
     # two items, the second without its second epoch; nothing but the samples themselves shows it
     ({}, "incomplete_epochs"),
     ({"eval": about(config={"epochs": 2})}, "incomplete_epochs"),
+    # an epoch far beyond those that were to be: nothing is counted up to it
+    ({"eval": about(config={"epochs": 10**15})}, "incomplete_epochs"),
     # an epoch beyond those that were to be
     ({"eval": about(config={"epochs": 1})}, "incomplete_epochs"),
 ])
@@ -116,6 +120,11 @@ def test_other_reducers_are_refused(tmp_path: Path, reducer: str, words: str) ->
         read(FORMAT, json_log(tmp_path, [sample("a")]), reducer=reducer)
     assert (caught.value.code, str(caught.value.where)) == ("bad_option", "log.json, field option reducer")
     assert words in caught.value.got
+
+
+@pytest.mark.parametrize("epoch", [0, -1, 10**15])
+def test_an_epoch_is_counted_from_one(tmp_path: Path, epoch: int) -> None:
+    assert fault(FORMAT, json_log(tmp_path, [sample("a", epoch)])) == ("incomplete_epochs", "log.json, field epoch")
 
 
 def test_more_epochs_than_there_are_cannot_pass(tmp_path: Path) -> None:

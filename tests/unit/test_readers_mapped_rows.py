@@ -210,3 +210,17 @@ def test_a_mapping_is_never_detected(tmp_path: Path) -> None:
     with pytest.raises(RoundError) as caught:
         detect(rows_file(tmp_path), "rows.jsonl", part="outcomes")
     assert caught.value.code == "unrecognised_format"
+
+
+def test_the_texts_of_csv_are_numbers_only_where_declared(tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text("id,score,run\n007,0.7,1\n7,0.50,1\n007,1e-1,2\n", "utf-8")
+    mapping = {"column__id": "id", "column__passed": "score", "column__run": "run", "pass_": ">=0.5"}
+    values, _ = read("mapped-outcomes", path, arm="baseline", **mapping)
+    assert [value.code for value in values] == ["undeclared_verdict"] * 3
+    # ids stay text: 007 and 7 are two items
+    assert outcomes(path, numbers="json", **mapping) == {("007", 1): True, ("7", 1): True, ("007", 2): False}
+    for cell in ("", "nan", "0,7", "true", " 1", "0x1"):
+        path.write_text(f'id,score,run\n7,"{cell}",1\n', "utf-8")
+        (value,), _ = read("mapped-outcomes", path, arm="baseline", numbers="json", **mapping)
+        assert (value.code, value.field) == ("wrong_type", "score")

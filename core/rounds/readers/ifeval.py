@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from core.errors import RoundError, Where
 from core.rounds.columns import CellFault
 from core.rounds.readers.containers import raw_rows
 from core.rounds.readers.format import Declared, Format, Option
@@ -29,16 +30,27 @@ class _Results:
     """Reads the rows of one result file."""
 
     def __init__(self, declared: Declared) -> None:
+        self._file, self._read = declared.file, 0
         self._by_prompt = declared.options["id"] == _PROMPT_DIGEST
         self.outcomes = Outcomes(declared, IdPlace(declared.options["id"], NAME), VerdictRule(declared, _VERDICT))
 
+    def finish(self) -> None:
+        """Check the file as a whole and add its notes."""
+        if not self._read:
+            raise RoundError("no_rows", expected="at least one row", got="none", remedy="hand over the whole file", where=Where(self._file))
+        self.outcomes.finish()
+
     def outcome(self, row: dict[str, Any]) -> dict[str, Any]:
         """One row as an outcome. Raises CellFault."""
+        self._read += 1
         verdict, each = placed(row, _VERDICT), placed(row, _LIST)
         if not isinstance(verdict, bool):
             raise CellFault(_VERDICT, "wrong_type", "true or false", described(verdict))
         if not isinstance(each, list) or not all(isinstance(one, bool) for one in each) or all(each) is not verdict:
             raise CellFault(_LIST, "verdict_conflict", f"flags that say together what {_VERDICT} says ({described(verdict)})", described(each))
+        asked_for = row.get("instruction_id_list", each)
+        if not each or not isinstance(asked_for, list) or len(asked_for) != len(each):
+            raise CellFault(_LIST, "verdict_conflict", "one flag for each instruction, and at least one", f"{len(each)} of {described(asked_for)}")
         # an id that is the digest of the prompt says by itself what was asked
         asked = {} if self._by_prompt else digest_of("prompt_hash", row.get("prompt"))
         return self.outcomes.outcome(row, verdict, response=row.get("response"), extra=asked)
@@ -47,7 +59,7 @@ class _Results:
 def rows(declared: Declared) -> Iterator[RawRow]:
     """The outcomes of a result file."""
     results = _Results(declared)
-    return mapped(raw_rows(declared.path, declared.file, declared.notes), results.outcome, results.outcomes.finish)
+    return mapped(raw_rows(declared.path, declared.file, declared.notes), results.outcome, results.finish)
 
 
 def recognise(first_rows: Sequence[Any], path: Path) -> str | None:

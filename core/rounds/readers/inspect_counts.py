@@ -11,8 +11,10 @@ from typing import Any, Final, NoReturn
 from core.errors import RoundError, Where
 from core.rounds.notes import Note, named, warning
 from core.rounds.strict import described
+from core.settings import SETTINGS
 
 _REMEDY: Final = "finish the evaluation (inspect eval-retry), and hand over the whole log as Inspect wrote it"
+_SHOWN: Final[int] = SETTINGS["display"]["named_ids"]
 _LIMITS: Final = ("limit", "sample_id")
 
 
@@ -40,17 +42,21 @@ class Held:
         """What the log is of, as notes. Raises RoundError: ``incomplete_epochs``, ``sample_count``."""
         epochs = self._stated_epochs()
         yield Note("log_of", f"{self._file}: {self._of}: {self.samples} samples = {len(self._epochs)} items in {epochs} epochs")
-        whole = set(range(1, epochs + 1))
-        uneven = {name: found ^ whole for name, found in self._epochs.items() if found != whole}
+        # an epoch is any integer that the log says: nothing is made as long as it
+        uneven = {name: found for name, found in self._epochs.items() if len(found) != epochs or min(found) != 1 or max(found) != epochs}
         if uneven and not self._stopped:
-            got = named(f"{name} (epoch {', '.join(map(str, sorted(found)))})" for name, found in uneven.items())
-            self._refuse("incomplete_epochs", f"each item in each of the {epochs} epochs, once", f"{len(uneven)} items that are not: {got}", "epoch")
+            got = named(f"{name} (epoch {', '.join(map(str, sorted(found)[:_SHOWN]))})" for name, found in uneven.items())
+            expected = f"each item in each epoch from 1 to {epochs}"
+            self._refuse("incomplete_epochs", expected, f"{len(uneven)} of {len(self._epochs)} items with other epochs: {got}", "epoch")
         if uneven:
             yield warning("stopped_early", f"{self._file}: the log stopped early: {len(uneven)} items are not in each of its {epochs} epochs")
         yield from self._counted(epochs)
 
     def _counted(self, epochs: int) -> Iterator[Note]:
-        stated = _count(self._results.get("total_samples"))
+        total = self._results.get("total_samples")
+        stated = _count(total)
+        if stated is None and total is not None:
+            self._refuse("sample_count", "a count of samples", described(total), "results.total_samples")
         limits = {name: self._config[name] for name in _LIMITS if self._config.get(name) is not None}
         ids = self._dataset.get("sample_ids")
         items = len(ids) if isinstance(ids, list) else _count(self._dataset.get("samples"))

@@ -97,7 +97,7 @@ class _Log:
         return self._outcomes
 
     def _checked(self, header: Any) -> Mapping[str, Any]:
-        if not isinstance(header, dict) or "eval" not in header:
+        if not isinstance(header, dict) or not isinstance(header.get("eval"), dict):
             self._refuse("not_an_inspect_log", "a log with version, status and eval", described(header), "hand over a log that Inspect wrote")
         if header.get("version") != _VERSION:
             self._refuse("unknown_log_version", f"log format version {_VERSION}", described(header.get("version")),

@@ -56,9 +56,9 @@ def _spelled(row: dict[str, Any]) -> Iterator[tuple[str, Spelling]]:
 
 
 def check_declared(row: dict[str, Any], declared: str | None, where: Where) -> None:
-    """Refuse the file of a row that has log-probs that nobody declared, or averages where sums are declared and none is there."""
+    """Refuse the file of a row that has log-probs that nobody declared, averages where sums are declared and none is there, or the reverse."""
     found = list(_spelled(row))
-    sums = {item.column for _, item in found if not item.average}
+    sums, averages = ({item.column for _, item in found if item.average is average} for average in (False, True))
     for name, item in found:
         if declared is None:
             _refuse(where, name, "undeclared_logps", f"the option logps, one of {', '.join(OPTION.choices)}", "none",
@@ -66,6 +66,9 @@ def check_declared(row: dict[str, Any], declared: str | None, where: Where) -> N
         if declared == SUMS and item.average and item.column not in sums:
             _refuse(where, name, "averaged_logps", "a sum over the completion's tokens", "an average per token",
                     f"hand over sums, or declare logps={PRODUCTS} if the token counts are those of the averages")
+        if declared == PRODUCTS and not item.average and item.column not in averages:
+            _refuse(where, name, "summed_logps", "an average per token, with mean or avg in its name", "a column that is named as a sum",
+                    f"declare logps={SUMS} if it is one, or name the column {name}_mean if it holds averages")
 
 
 def _refuse(where: Where, name: str, code: str, expected: str, got: str, remedy: str) -> None:

@@ -29,7 +29,7 @@ def _shape(row: Row, options: Mapping[str, str], counts: Counts) -> Row:
         if row[name] == "" and "empty" in options:
             row[name] = None
         elif name in _NUMBERS and "numbers" in options:
-            row[name] = _number(name, row[name])
+            row[name] = json_number(name, row[name])
     return row
 
 
@@ -44,7 +44,8 @@ def _rows(declared: Declared) -> Iterator[RawRow]:
     return _CSV.rows(declared)
 
 
-def _number(name: str, cell: str) -> Any:
+def json_number(name: str, cell: str) -> int | float:
+    """The number that a cell of text is, written as in JSON. Raises CellFault."""
     value = json_cell(name, cell)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise CellFault(name, "wrong_type", "a number, written as in JSON", described(cell))

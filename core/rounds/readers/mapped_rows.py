@@ -15,6 +15,7 @@ from core.rounds.columns import PART_COLUMNS, CellFault, Kind
 from core.rounds.notes import Note
 from core.rounds.readers.containers import raw_rows
 from core.rounds.readers.format import Declared, Format, Option
+from core.rounds.readers.mapped_csv import json_number
 from core.rounds.readers.outcome_rows import OPTIONS, mapped
 from core.rounds.readers.places import IdPlace, placed, top
 from core.rounds.readers.verdicts import PASS_OPTIONS, VerdictRule
@@ -24,6 +25,8 @@ from core.rounds.typing_rows import RawRow
 _COLUMN: Final = "column."
 _IS: Final = "="
 _INTEGERS: Final = "integer_ids"
+_NUMBERS: Final = "numbers"
+_NUMERIC: Final = (Kind.DOUBLE, Kind.INTEGER)
 _PASS: Final = ("pass", "fail")
 _APPROVE: Final = ("approve", "reject")
 _WHERE: Final = Option("the rows to read, as model=ref: those whose value at a place is that text")
@@ -128,6 +131,8 @@ class _Mapping:
         if name in self._ids:
             return self._ids[name].identifier(row)
         value = placed(row, self._places[name])
+        if _NUMBERS in self._declared.options and isinstance(value, str) and (name in self._rules or self._columns[name].kind in _NUMERIC):
+            value = json_number(self._places[name], value)
         return self._rules[name].verdict(value) if name in self._rules else value
 
     def _check(self, constant: str) -> None:
@@ -158,7 +163,9 @@ def _format(target: _Target) -> Format:
         return mapped(raw_rows(declared.path, declared.file, declared.notes), mapping.row, mapping.finish)
 
     return Format(target.name, target.part, target.title, rows, _never, {
-        **target.options, "column.NAME": _FAMILY, "where": _WHERE, _INTEGERS: Option("ids that are integers become their decimal text", ("text",)),
+        **target.options, "column.NAME": _FAMILY, "where": _WHERE,
+        _NUMBERS: Option("texts of verdict and number columns, as the cells of CSV, are numbers written as in JSON", ("json",)),
+        _INTEGERS: Option("ids that are integers become their decimal text", ("text",)),
     })
 
 

@@ -50,23 +50,25 @@ def name_parts(name: str) -> FileName:
 
 
 class Reading:
-    """How far files were read: bytes as they lie on the disk, so that packed files count by what they are, and each file once."""
+    """How far files were read: bytes as they lie on the disk, so that packed files count by what they are, and each file once, also one that is
+    opened again while it is read."""
 
     def __init__(self) -> None:
-        self._open: dict[Path, IO[bytes]] = {}
+        self._open: dict[IO[bytes], Path] = {}
         self._done: dict[Path, int] = {}
 
     def opened(self, path: Path, handle: IO[bytes]) -> None:
-        self._open[path] = handle
+        self._open[handle] = path
 
-    def closed(self, path: Path) -> None:
-        self._done[path] = max(self._done.get(path, 0), self._open.pop(path).tell())
+    def closed(self, handle: IO[bytes]) -> None:
+        path = self._open.pop(handle)
+        self._done[path] = max(self._done.get(path, 0), handle.tell())
 
     @property
     def position(self) -> int:
         """Bytes read so far."""
         seen = dict(self._done)
-        for path, handle in self._open.items():
+        for handle, path in self._open.items():
             seen[path] = max(seen.get(path, 0), handle.tell())
         return sum(seen.values())
 
@@ -142,7 +144,7 @@ def opened(path: Path, file: str) -> Iterator[IO[bytes]]:
                 yield stream
         finally:
             if reading is not None:
-                reading.closed(path)
+                reading.closed(handle)
 
 
 def _check_text(stream: io.BufferedReader, path: Path, file: str) -> None:

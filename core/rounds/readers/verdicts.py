@@ -140,7 +140,7 @@ class VerdictRule:
 
     def _expected_text(self) -> str:
         known = ", ".join(letter for letter, meaning in self._letters.items() if meaning is not None)
-        return f"{known or 'a number or a flag'}, or a text that the options {' and '.join(self._names)} list"
+        return f"{known or 'a number or a flag'}, or a text that is declared (--option {self._names[0]}=TEXT, --option {self._names[1]}=TEXT)"
 
 
 def _listed(text: str | None) -> frozenset[str]:
