@@ -89,7 +89,8 @@ def _replaced(messages: list[Row], start: int, replaces: str | None) -> int:
         return start
     if replaces is None:
         raise CellFault(
-            "rejected_response", "ambiguous_rejected", "one message behind the last user turn, or the option replaces: releases of ms-swift differ",
+            "rejected_response", "ambiguous_rejected",
+            "one message behind the last user turn, or replaces=turn or replaces=message declared: releases of ms-swift differ",
             f"{behind} messages",
         )
     return len(messages) - 1
