@@ -31,7 +31,7 @@ def round_blocks(document: Mapping[str, Any]) -> list[Block]:
                    blocks.cell(blocks.badge(item["basis"], *_BASIS_TONES[item["basis"]])), blocks.cell(text(item["text"])))
         for item in shown
     ]
-    columns = [blocks.column("Pair", head=True), blocks.column("Known how"), blocks.column("Why")]
+    columns = [blocks.column("Pair", head=True, width=SETTINGS["dashboard"]["id_width"]), blocks.column("Known how"), blocks.column("Why")]
     more = cut["equal"]["total"] - len(shown)
     said_more = f"And {words.plural(more, 'more pair')}: countersign decide names the first {words.count(len(cut['listed']))}."
     left = [blocks.paragraph(muted(said_more, blocks.SMALL))] if more else []

@@ -85,10 +85,7 @@ def _rail(view: View, shown: PairView) -> None:
     if shown.state == "rejected":
         narrowed = shown.ranges or shown.origin or shown.judge or shown.search
         note = [blocks.paragraph(blocks.muted("Counts of the whole round; the list beside is narrower.", blocks.SMALL))] if narrowed else []
-        parts = pair_list.parts_blocks(pair_list.reason_parts(view.document["curation"]))
         components.sheet("reasons", pair_list.reasons_table(shown, pair_loaders.reasons(view), plans), *note)
-        if parts:
-            components.sheet("reason-parts", *parts)
     elif shown.state == "held":
         components.sheet("held", pair_list.held_table(pair_loaders.held(view), shown, plans))
     judges = pair_loaders.judges(view, shown.state)
@@ -100,6 +97,9 @@ def _rail(view: View, shown: PairView) -> None:
         st.session_state[_WIDGETS["judge"]] = shown.judge if shown.judge in judges else _ANY
         st.selectbox("Judge", [_ANY, *judges], key=_WIDGETS["judge"], format_func=components.selectable, on_change=_changed, args=("judge",))
     _search(shown)
+    parts = pair_list.parts_blocks(pair_list.reason_parts(view.document["curation"])) if shown.state == "rejected" else []
+    if parts:
+        components.sheet("reason-parts", *parts)
 
 
 def _search(shown: PairView) -> None:

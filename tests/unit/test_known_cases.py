@@ -85,7 +85,7 @@ def different(number: int, **changes: Any) -> dict[str, Any]:
     return pair(pair_id=f"p-{number}", prompt=f"Ask {number}", chosen=f"Use a lock {number}", rejected=f"Write at once {number}", **changes)
 
 
-# 1: chosen equals rejected, also only after normalising
+# 1: chosen equals rejected, also only after normalising (with a declared cut-off: test_cutoff_round.py)
 
 
 def test_case_1_identical_answers_are_invalid_and_a_late_difference_is_kept(tmp_path: Path) -> None:
