@@ -1,7 +1,9 @@
 """The moving parts of the section about rollouts: whether the report is there, and which pairs are listed."""
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import streamlit as st
 
@@ -13,6 +15,12 @@ from dashboard import blocks, components, leakage_loaders, report_states, rollou
 from dashboard.blocks import mono
 from dashboard.contamination_desk import list_box, side_by_side
 from dashboard.frame import View
+
+_HEADLINES: Final[Mapping[str, str]] = {
+    "old_grid": "This round's grid does not say how to pair its rollouts", "large": "Nobody has paired this round's rollouts yet",
+    "error": "The report on this round's rollouts cannot be read",
+}
+_TO_SECTION: Final = blocks.link("See leaks and style", "leakage")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +42,17 @@ def gather(view: View) -> Found:
         return Found(leakage_loaders.rollouts(view, now=leakage_loaders.few_rollouts(view)), "large")
     except CountersignError as error:
         return Found(None, "error", error)
+
+
+def sign_off_lines(view: View) -> list[tuple[str, blocks.Block]]:
+    """What a reviewer should know of the rollouts before deciding: admitted pairs with a reward of the holdout, admitted pairs that the rule does not
+    make, or that nobody has looked. No check reads it."""
+    found = gather(view)
+    if found.report is None:
+        missing = _HEADLINES.get(found.why)
+        return [] if missing is None else [("rollouts", blocks.notice("stale", "off", [blocks.strong(f"{missing}.")], [_TO_SECTION]))]
+    listed = leakage_loaders.compared(view, found.report)
+    return rollouts_view.sign_off_blocks(listed.held_out["admitted"], listed.admitted_that_differ, _TO_SECTION)
 
 
 def section(view: View) -> None:

@@ -10,7 +10,7 @@ from core.gates.compared_list import FILTERS, HELD_OUT
 from core.pairs.rollout_match import LACKING, SAME
 from core.settings import SETTINGS
 from dashboard import blocks, words
-from dashboard.blocks import Block, mono, muted, strong, text
+from dashboard.blocks import Block, Span, mono, muted, strong, text
 from dashboard.contamination_view import OWN_NAMES, PAGE, kept, state_badge, state_words
 
 Document = Mapping[str, Any]
@@ -48,6 +48,24 @@ def held_out_block(document: Document, pairs: Mapping[str, int], shown: Listed) 
         [text(f"{rest[:1].upper()}{rest[1:]}. Next: have these rollouts left out, and the pairs made again. "),
          blocks.link("See these pairs", PAGE, **shown.params(HELD_OUT))],
     )
+
+
+def sign_off_blocks(held_out: int, differ: int, link: Span) -> list[tuple[str, Block]]:
+    """Lines above a decision: admitted pairs with a reward of the holdout, and admitted pairs that the rule does not make."""
+    found = []
+    if held_out:
+        verb = "has" if held_out == 1 else "have"
+        found.append(("eval-sourced", blocks.notice(
+            "warning", "off", [strong(f"{words.plural(held_out, 'admitted pair')} {verb} a reward of the holdout.")],
+            ["Approving lets the next generation train on what scores it; no check of this grid stops that. ", link],
+        )))
+    if differ:
+        verb = "is" if differ == 1 else "are"
+        found.append(("rollouts", blocks.notice(
+            "note", "off", [strong(f"{words.plural(differ, 'admitted pair')} {verb} not what the pairing rule makes of the rollouts.")],
+            ["Each is listed with what was changed, or why the rule does not make it. ", link],
+        )))
+    return found
 
 
 def verdict_block(document: Document) -> Block:

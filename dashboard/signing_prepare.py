@@ -17,6 +17,7 @@ from dashboard import (
     grid_view,
     leakage_loaders,
     navigation,
+    rollouts_desk,
     session,
     signing_actions,
     signing_evidence,
@@ -79,7 +80,7 @@ def warnings(view: View, ledger: LedgerView) -> list[tuple[str, Block]]:
             [f"An approval names the model {view.manifest.candidate.name} without identifying its bytes: nobody can check later that it is the one."],
         )))
     if signing_rules.engine_allows(view.computed):
-        found += [*_leaks(view), *_cutoff(view)]
+        found += [*_leaks(view), *rollouts_desk.sign_off_lines(view), *_cutoff(view)]
     for position, line in enumerate(signing_words.earlier_lines(earlier_decisions(view.desk.signed or ledger, round_identity(view.round)))):
         found.append((f"earlier-{position}", blocks.notice("stale", "off", line)))
     return found
