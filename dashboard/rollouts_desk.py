@@ -55,6 +55,15 @@ def sign_off_lines(view: View) -> list[tuple[str, blocks.Block]]:
     return rollouts_view.sign_off_blocks(listed.held_out["admitted"], listed.admitted_that_differ, _TO_SECTION)
 
 
+def pointer(view: View) -> None:
+    """Where the pairs come from, on a page that shows what became of them; nothing where the round carries no rollouts."""
+    if view.round.has(PART):
+        components.sheet("rollouts-pointer", blocks.paragraph(
+            blocks.muted(f"This round carries the {words.plural(rollout_count(view.round), 'rollout')} of its pairs. "),
+            blocks.link("Are the pairs what the rule makes of them?", "leakage"),
+        ))
+
+
 def section(view: View) -> None:
     """Where the rollouts went, the rule's pairs and the round's beside them; one quiet line where the round carries no rollouts."""
     found = gather(view)

@@ -4,7 +4,7 @@ from __future__ import annotations
 import streamlit as st
 
 from core.settings import SETTINGS
-from dashboard import blocks, components, curation_charts, curation_view, cutoff_view, frame, funnel_chart, pair_loaders, theme_watch
+from dashboard import blocks, components, curation_charts, curation_view, cutoff_view, frame, funnel_chart, pair_loaders, rollouts_desk, theme_watch
 
 view = frame.open_round("curation")
 counts = pair_loaders.counts(view)
@@ -22,6 +22,7 @@ if not counts.total:
 
 trap = curation_view.trap_spans(pair_loaders.trap(view), float(view.grid.fraction("min_dpo_margin")))
 components.headline("curation", curation_view.headline_words(counts), lead=trap or None)
+rollouts_desk.pointer(view)
 
 reasons = pair_loaders.reasons(view)
 side_by_side = st.grid(SETTINGS["charts"]["columns"], min_column_width=SETTINGS["charts"]["wide_column_width"], gap="medium")

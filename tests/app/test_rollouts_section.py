@@ -97,6 +97,12 @@ def test_equal_pairs_are_said_to_be_equal_and_nothing_is_listed() -> None:
     assert "compared" not in sheets(at) and "no locked item; no grader declared" in said(at, "rollouts-found")
 
 
+def test_curation_leads_here_where_there_are_rollouts() -> None:
+    at = open_page("curation.py", round="compared")
+    assert "carries the 25 rollouts of its pairs" in said(at, "rollouts-pointer") and links(at, "rollouts-pointer")
+    assert "rollouts-pointer" not in sheets(open_page("curation.py", round="bare"))
+
+
 def test_a_round_without_rollouts_says_so_in_one_quiet_line() -> None:
     at = page("bare")
     assert said(at, "no-rollouts") == rollouts_view.NO_ROLLOUTS and "section-rollouts" not in sheets(at)
