@@ -37,6 +37,7 @@ COMPARED_FILE: Final = "compared.parquet"
 KEYS: Final = ("pair_pass_reward", "min_reward_margin", "max_pairs_per_task", "contamination_ngram_words", "contamination_coverage")
 """The keys of the grid that the report is made under."""
 _SETTINGS: Final = SETTINGS["rollouts"]
+_NOT_USABLE: Final = "no rollout can be used for a pair"
 Progress = Callable[[int, int], None]
 Row = TypeVar("Row")
 
@@ -167,9 +168,10 @@ def _row(one: Compared) -> dict[str, Any]:
 
 
 def _document(source: Round, grid: Grid, pairing: Pairing, compared: list[Compared] | None, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    stated = _declared(source)
+    stated, found = _declared(source), PairingReport.of(pairing)
     return {
-        **PairingReport.of(pairing).as_dict(), "schema_version": _SETTINGS["report_version"], "code_digest": code_digest(),
+        **found.as_dict(), "why_no_pairs": None if pairing.pairs else found.why_none if pairing.usable else _NOT_USABLE,
+        "schema_version": _SETTINGS["report_version"], "code_digest": code_digest(),
         "round_id": source.manifest.round_id, "round_digest": source.digest, "grid_digest": grid.digest,
         "policy": stated.policy, "holdout_graders": list(stated.holdout_graders),
         "comparison": None if compared is None else _comparison(source, compared), "listed": rows[:_SETTINGS["listed"]],

@@ -11,7 +11,6 @@ from core.rounds.rollout_faults import REASONS as FAULTS
 from core.statistics.ratio import decimal_text, percent_text
 
 Document = Mapping[str, Any]
-_NO_PAIRS: Final = "no pairs"
 FIELD_WORDS: Final[Mapping[str, str]] = {"prompt": "prompt", "chosen": "chosen reply", "rejected": "rejected reply", "task": "task id"}
 KIND_TITLES: Final[Mapping[str, str]] = {
     SAME: "Made by the rule", CHANGED: "Changed after pairing", SWAPPED: "Sides exchanged", NOT_MADE: "Not made by the rule",
@@ -57,9 +56,14 @@ def figures(document: Document) -> list[tuple[str, str]]:
     """What a reviewer reads about the rule's pairs: label and figure."""
     length, pairs = document["length"], document["pairs"]
     graders = ", ".join(f"{name} ({count:,})" for name, count in document["graders"].items())
-    return [
+    tasks = [
         ("tasks seen", f"{document['tasks_seen']:,}"),
-        ("tasks with contrast", f"{document['tasks_with_contrast']:,} (a pass and a fail far enough apart)"), ("pairs made", f"{pairs:,}"),
+        ("tasks with contrast", f"{document['tasks_with_contrast']:,} (a pass and a fail far enough apart)"),
+    ]
+    if not pairs:
+        return [*tasks, ("pairs made", f"none: {document['why_no_pairs']}"), ("graders named", graders or "none")]
+    return [
+        *tasks, ("pairs made", f"{pairs:,}"),
         ("chosen is longer", _share(length["chosen_longer"], pairs)),
         ("median difference", _characters(length["median"])), ("mean difference", _characters(length["mean"])),
         ("mean reward gap", exact_text(document["mean_margin"])), ("of one policy", _share(document["same_policy_pairs"], pairs)),
@@ -68,17 +72,17 @@ def figures(document: Document) -> list[tuple[str, str]]:
     ]
 
 
-def _characters(value: Mapping[str, Any] | None) -> str:
-    return _NO_PAIRS if value is None else f"{exact_text(value)} characters"
+def _characters(value: Mapping[str, Any]) -> str:
+    return f"{exact_text(value)} characters"
 
 
 def _share(part: int, whole: int) -> str:
-    return f"{part:,} of {whole:,}, {percent_text(Fraction(part, whole))}" if whole else _NO_PAIRS
+    return f"{part:,} of {whole:,}, {percent_text(Fraction(part, whole))}"
 
 
-def exact_text(value: Mapping[str, Any] | None, decimals: int | None = None) -> str:
+def exact_text(value: Mapping[str, Any]) -> str:
     """A stored rational as a decimal."""
-    return _NO_PAIRS if value is None else decimal_text(Fraction(value["exact"]), decimals)
+    return decimal_text(Fraction(value["exact"]))
 
 
 def rule_words(document: Document) -> str:
@@ -121,13 +125,17 @@ def comparison_rows(document: Document) -> list[tuple[str, int, str]]:
     if found is None:
         return []
     reasons = {
-        SAME: "equal to the letter" + (f", {found['same_under_another_id']:,} under another id" if found["same_under_another_id"] else ""),
+        SAME: f"equal to the letter{_under_another_id(found)}" if found[SAME] else "",
         CHANGED: ", ".join(f"{FIELD_WORDS[name]} ({count:,})" for name, count in found["changed_fields"].items()),
         SWAPPED: "chosen and rejected are the other way round",
         NOT_MADE: "; ".join(f"{WHY[why]} ({count:,})" for why, count in found["not_made_why"].items()),
         LACKING: "; ".join(f"{WHY[why]} ({count:,})" for why, count in found["lacking_why"].items()),
     }
     return [(kind, found[kind], reasons[kind]) for kind in KINDS if found[kind] or kind == SAME]
+
+
+def _under_another_id(found: Mapping[str, Any]) -> str:
+    return f", {found['same_under_another_id']:,} under another id" if found["same_under_another_id"] else ""
 
 
 def reason_of(row: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import islice
 from typing import Final
 
 from core.canonical import canonical_bytes
@@ -118,10 +119,24 @@ class _Side:
 
 @dataclass
 class _Again:
-    """What a second reading of the rollouts gave: prompts by place, and rollouts by reply."""
+    """What a second reading of the rollouts gave: prompts by place, and the rollouts with a wanted reply by task and by prompt."""
 
     prompts: dict[int, bytes] = field(default_factory=dict)
-    sides: dict[bytes, list[_Side]] = field(default_factory=dict)
+    replies: set[bytes] = field(default_factory=set)
+    _by_task: dict[tuple[bytes, str], list[_Side]] = field(default_factory=dict)
+    _by_prompt: dict[tuple[bytes, bytes], list[_Side]] = field(default_factory=dict)
+
+    def add(self, reply: bytes, side: _Side) -> None:
+        self.replies.add(reply)
+        if side.group[0] == "task":
+            self._by_task.setdefault((reply, side.group[1]), []).append(side)
+        self._by_prompt.setdefault((reply, side.candidate.prompt), []).append(side)
+
+    def of_task(self, reply: bytes, one: GivenPair) -> list[_Side]:
+        """The rollouts with this reply in the pair's task: by task id where both name one, else by prompt."""
+        named = [] if one.task_id is None else self._by_task.get((reply, one.task_id), [])
+        asked = self._by_prompt.get((reply, one.folded), [])
+        return [*named, *(side for side in asked if one.task_id is None or side.group[0] != "task")]
 
 
 def compare(
@@ -161,6 +176,7 @@ class _Match:
         self._made, self._taken = made, set[int]()
         self._by_id: dict[str, list[int]] = {}
         self._by_key: dict[Key, list[int]] = {}
+        self._start: dict[Key, int] = {}
         for place, pair in enumerate(made):
             self._by_id.setdefault(pair_id(pair), []).append(place)
             for name in _names(pair):
@@ -172,7 +188,10 @@ class _Match:
 
     def has_twin(self, one: GivenPair) -> bool:
         """Whether the rule makes this pair, for another pair of the round."""
-        return any(True for _ in self._places(one, one.chosen, one.rejected))
+        if one.task_id is not None and (one.task_id, one.chosen, one.rejected) in self._by_key:
+            return True
+        same = self._by_key.get((one.folded, one.chosen, one.rejected), ())
+        return any(one.task_id is None or self._made[made].group[0] != "task" for made in same)
 
     def _take(self, place: int, made: int, kind: str) -> None:
         self.of[place] = (made, kind)
@@ -204,10 +223,18 @@ class _Match:
     def _places(self, one: GivenPair, chosen: bytes, rejected: bytes) -> Iterator[int]:
         """The rule's pairs of this task with these replies: by task id, or by prompt where not both name a task."""
         if one.task_id is not None:
-            yield from self._by_key.get((one.task_id, chosen, rejected), ())
-        for made in self._by_key.get((one.folded, chosen, rejected), ()):
+            yield from self._left((one.task_id, chosen, rejected))
+        for made in self._left((one.folded, chosen, rejected)):
             if one.task_id is None or self._made[made].group[0] != "task":
                 yield made
+
+    def _left(self, key: Key) -> Iterator[int]:
+        """The places under a key from the first that is not taken on: many pairs may be equal, and each is passed once."""
+        places, start = self._by_key.get(key, []), self._start.get(key, 0)
+        while start < len(places) and places[start] in self._taken:
+            start += 1
+        self._start[key] = start
+        return islice(places, start, None)
 
 
 def _names(pair: TaskPair) -> list[object]:
@@ -239,7 +266,7 @@ def _read_again(
     for at, (reply, held) in enumerate(held_out.marked(sides())):
         place, digest = picked[at]
         side = candidate_of(reply, reply.reward or Fraction(0), place, held_out=held)
-        found.sides.setdefault(digest, []).append(_Side(group_of(reply), side, unusable(reply, policy)))
+        found.add(digest, _Side(group_of(reply), side, unusable(reply, policy)))
     return found
 
 
@@ -264,26 +291,19 @@ def _changed(one: GivenPair, pair: TaskPair, again: _Again) -> Iterator[str]:
 
 
 def _not_made(one: GivenPair, matched: _Match, pairing: Pairing, again: _Again) -> Compared:
-    every = [again.sides.get(digest, []) for digest in (one.chosen, one.rejected)]
-    own = [[side for side in sides if _of_task(side, one)] for sides in every]
+    own = [again.of_task(digest, one) for digest in (one.chosen, one.rejected)]
     held = any(side.candidate.held_out for sides in own for side in sides)
     if matched.has_twin(one):
         return Compared(NOT_MADE, one, None, "given_twice", held_out=held)
-    why, detail = _why(own, every, pairing)
+    why, detail = _why(own, {one.chosen, one.rejected} <= again.replies, pairing)
     return Compared(NOT_MADE, one, None, why, detail, held_out=held)
 
 
-def _of_task(side: _Side, one: GivenPair) -> bool:
-    """Whether a rollout is one of this pair's task: by task id where both name one, else by prompt."""
-    if one.task_id is not None and side.group[0] == "task":
-        return side.group[1] == one.task_id
-    return side.candidate.prompt == one.folded
-
-
-def _why(own: list[list[_Side]], every: list[list[_Side]], pairing: Pairing) -> tuple[str, str]:
-    """The first reason that explains why the rule does not make a pair. ``own``: rollouts of its task with the chosen and the rejected reply."""
+def _why(own: list[list[_Side]], elsewhere: bool, pairing: Pairing) -> tuple[str, str]:
+    """The first reason that explains why the rule does not make a pair. ``own``: rollouts of its task with the chosen and the rejected reply;
+    ``elsewhere``: both replies are rollouts of some task."""
     if not all(own):
-        if all(every):
+        if elsewhere:
             return "other_task", ""
         return ("no_reply" if not any(own) else "no_rejected" if own[0] else "no_chosen"), ""
     usable = [[side.candidate for side in sides if side.unusable is None] for sides in own]

@@ -20,7 +20,7 @@ from core.rounds.outcome_arms import differing_declarations
 from core.rounds.outcome_documents import differing_documents
 from core.rounds.quarantine import in_words, stored_reasons
 from core.rounds.rollout_faults import PART as ROLLOUTS
-from core.rounds.rollout_faults import REASONS, fault_counts, rollout_count
+from core.rounds.rollout_faults import REASONS, UNDECLARED, fault_counts, rollout_count
 from core.schemas import PARTS
 from core.settings import SETTINGS
 
@@ -159,8 +159,10 @@ def _behaviours(source: Round) -> Iterator[Note]:
 def _rollouts(source: Round) -> Iterator[Note]:
     if not source.has(ROLLOUTS):
         return
-    for fault, count in fault_counts(source).items():
-        yield warning(fault, f"rollouts: {count} of {rollout_count(source)} cannot be used: {REASONS.get(fault, fault)}")
+    faults, rows = fault_counts(source), rollout_count(source)
+    for fault, count in faults.items():
+        declare = "; declare its column in sources, as an option of the file" if count == rows and fault in UNDECLARED else ""
+        yield warning(fault, f"rollouts: {count} of {rows} cannot be used: {REASONS.get(fault, fault)}{declare}")
     stated = source.manifest.pairing
     if stated is None:
         return

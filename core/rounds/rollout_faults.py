@@ -13,6 +13,8 @@ REASONS: Final[Mapping[str, str]] = {
     "invalid_reward": "a reward that is no number", "reward_out_of_range": "a reward outside the declared range",
     "grader_failed": "the grader's own status is not ok", "missing_response": "no reply",
 }
+UNDECLARED: Final = ("missing_reward", "boolean_reward", "missing_response")
+"""Faults that every row has where the column goes by a name that nobody declared."""
 PART: Final = "rollouts"
 
 

@@ -138,6 +138,12 @@ def test_the_declaration_of_the_pairing_is_stored_and_checked(tmp_path: Path) ->
     assert (caught.value.code, str(caught.value.where)) == ("part_not_supplied", "round.json, field pairing")
 
 
+def test_a_column_that_nobody_declared_is_asked_for(tmp_path: Path) -> None:
+    rows = [{"task_id": "t", "prompt": "About t?", "response": reply, "strict": reply == "yes"} for reply in ("yes", "no")]
+    said = {note.code: note.text for note in round_notes(declared(tmp_path, rows)[0])}
+    assert said["missing_reward"].endswith("2 of 2 cannot be used: no reward; declare its column in sources, as an option of the file")
+
+
 def test_a_round_without_rollouts_keeps_its_document(tmp_path: Path) -> None:
     source, _ = ingested(tmp_path, folder_of(tmp_path / "input", {"pairs": [pair()]}))
     document = source.manifest.document()

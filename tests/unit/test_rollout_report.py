@@ -230,6 +230,11 @@ def test_rounds_without_the_one_or_the_other(tmp_path: Path, capsys: pytest.Capt
     assert rollout_words.headline(found.document) == "The rule makes 1 pair of 2 rollouts; the round has no pairs to compare"
     assert run(["rollouts", "round-07", "--workspace", str(tmp_path / "b" / "workspace")]) == 0
     assert "The rule makes 1 pair of 2 rollouts" in capsys.readouterr().out
+    none = report(tmp_path / "d", [row("t", 0, "yes", None), row("t", 1, "no", None)], [pair()]).document
+    assert none["why_no_pairs"] == "no rollout can be used for a pair"
+    assert rollout_words.figures(none)[2] == ("pairs made", "none: no rollout can be used for a pair")
+    all_pass = report(tmp_path / "e", [row("t", 0, "yes", 1), row("t", 1, "also", 1)], [pair()]).document
+    assert str(all_pass["why_no_pairs"]).startswith("none of 1 task has both a rollout that passes and one that fails")
     empty = report(tmp_path / "c", [row("t", 0, "yes", 1)], [])
     assert rollout_words.headline(empty.document) == "The round has no pair, and the rule makes 0 pairs of 1 rollout"
 
