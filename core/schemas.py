@@ -137,5 +137,5 @@ COMPARED: Final = _schema(
     {"ordinal": _INT, "made_id": _TEXT, "task": _TEXT, "fields": pa.list_(_TEXT)},
 )
 """Pairs of a round that are not what the pairing rule makes of its rollouts, the rule's pairs that it lacks (no ``ordinal``; ``pair_id`` is the
-rule's), and pairs with a reward of the holdout. ``kind``, ``why`` and ``fields`` as in core/pairs/rollout_match.py; ``made_id`` is the id that the
+rule's), and pairs with a reward of the holdout. ``kind``, ``why`` and ``fields`` as in core/pairs/given_pairs.py; ``made_id`` is the id that the
 rule gives."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from core.gates import rollout_words
 from core.gates.compared_list import FILTERS, HELD_OUT
-from core.pairs.rollout_match import LACKING, SAME
+from core.pairs.given_pairs import LACKING, SAME
 from core.settings import SETTINGS
 from dashboard import blocks, words
 from dashboard.blocks import Block, Span, mono, muted, strong, text
@@ -15,7 +15,7 @@ from dashboard.contamination_view import OWN_NAMES, PAGE, kept, state_badge, sta
 
 Document = Mapping[str, Any]
 NO_ROLLOUTS: Final = "This round carries no rollouts: what its pairs were made of cannot be checked here."
-_WIDTH: Final[str] = SETTINGS["dashboard"]["figure_width"]
+_WIDTH: Final[str] = SETTINGS["rollouts"]["kind_width"]
 _OTHERS: Final = (*OWN_NAMES, "field", "cluster", "clusters_page", "beside", "of")
 
 

@@ -13,8 +13,8 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from core.gates.finding_list import STATES, states_of
+from core.pairs.given_pairs import KINDS, LACKING, SAME
 from core.pairs.grams import Flags, Ints
-from core.pairs.rollout_match import KINDS, LACKING, SAME
 from core.schemas import COMPARED
 from core.settings import SETTINGS
 

@@ -19,11 +19,12 @@ from core.errors import RoundError, Where
 from core.gates.contamination import items_not_looked_for, unjudged_items
 from core.grid import Grid
 from core.literals import code_digest
+from core.pairs.given_pairs import CHANGED, KINDS, LACKING, NOT_MADE, SAME, Compared, GivenPair, GivenText, tallied
 from core.pairs.held_out import HeldOut
 from core.pairs.pairing import Pairing, PairingRules, pair_rollouts
 from core.pairs.pairing_report import PairingReport
 from core.pairs.pairing_rows import pair_id
-from core.pairs.rollout_match import CHANGED, KINDS, LACKING, NOT_MADE, SAME, Compared, GivenPair, GivenText, compare, tallied
+from core.pairs.rollout_match import compare
 from core.rounds.declared_pairing import DeclaredPairing
 from core.rounds.folder import Round
 from core.rounds.rollout_faults import PART, rollout_count

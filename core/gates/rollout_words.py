@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Final
 
+from core.pairs.given_pairs import CHANGED, KINDS, LACKING, NOT_MADE, SAME, SWAPPED, WHY
 from core.pairs.pairing_report import reason_text
-from core.pairs.rollout_match import CHANGED, KINDS, LACKING, NOT_MADE, SAME, SWAPPED, WHY
 from core.rounds.rollout_faults import REASONS as FAULTS
 from core.statistics.ratio import decimal_text, percent_text
 
@@ -65,11 +65,17 @@ def figures(document: Document) -> list[tuple[str, str]]:
     return [
         *tasks, ("pairs made", f"{pairs:,}"),
         ("chosen is longer", _share(length["chosen_longer"], pairs)),
-        ("median difference", _characters(length["median"])), ("mean difference", _characters(length["mean"])),
-        ("mean reward gap", exact_text(document["mean_margin"])), ("of one policy", _share(document["same_policy_pairs"], pairs)),
-        ("of two policies", _share(document["mixed_policy_pairs"], pairs)), ("first turns differ", _share(document["trainer_pairs"], pairs)),
-        ("graders named", graders or "none"),
+        ("median difference", f"{_characters(length['median'])}, chosen less rejected"), ("mean difference", _characters(length["mean"])),
+        ("mean reward gap", exact_text(document["mean_margin"])), *_policies(document),
+        ("first turns differ", _share(document["trainer_pairs"], pairs)), ("graders named", graders or "none"),
     ]
+
+
+def _policies(document: Document) -> list[tuple[str, str]]:
+    same, mixed, pairs = document["same_policy_pairs"], document["mixed_policy_pairs"], document["pairs"]
+    if not same + mixed:
+        return [("policies", "no pair whose sides both name one")]
+    return [("of one policy", _share(same, pairs)), ("of two policies", _share(mixed, pairs))]
 
 
 def _characters(value: Mapping[str, Any]) -> str:

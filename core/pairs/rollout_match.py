@@ -2,110 +2,22 @@
 
 A pair of either side belongs to at most one of the other. In this order: equal id and equal replies; equal replies of the same task under another
 id; the same two replies the other way round; equal id and another text. What is left of the pairs handed in is *not made* by the rule, with
-the first reason that explains it; what is left of the rule's is *lacking*. Texts are compared as messages, exactly:
-a reply given as text is one assistant turn, a prompt given as text one user turn. Nothing here holds a text.
+the first reason that explains it; what is left of the rule's is *lacking*. Nothing here holds a text.
 """
 from __future__ import annotations
 
-import hashlib
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import islice
-from typing import Final
 
-from core.canonical import canonical_bytes
-from core.pairs.graded import Candidate, GradedReply, candidate_of, content_digest, prompt_turns
+from core.pairs.given_pairs import CHANGED, LACKING, NOT_MADE, SAME, SWAPPED, Compared, GivenPair, prompt_digest
+from core.pairs.graded import Candidate, GradedReply, candidate_of, content_digest
 from core.pairs.held_out import HeldOut
 from core.pairs.pairing import Group, Pairing, TaskPair, group_of, unusable
 from core.pairs.pairing_rows import pair_id
 
-SAME, CHANGED, SWAPPED, NOT_MADE, LACKING = "same", "changed", "swapped", "not_made", "lacking"
-KINDS: Final[Mapping[str, str]] = {
-    SAME: "the rule makes it too", CHANGED: "a text or the task was changed after pairing",
-    SWAPPED: "chosen and rejected were exchanged after pairing",
-    NOT_MADE: "the rule does not make it of these rollouts", LACKING: "the rule makes it and the round lacks it",
-}
-WHY: Final[Mapping[str, str]] = {
-    "given_twice": "the round has the same pair once more",
-    "no_reply": "neither reply is a rollout of its task", "no_chosen": "the chosen reply is no rollout of its task",
-    "no_rejected": "the rejected reply is no rollout of its task", "other_task": "a side is a rollout of another task",
-    "unusable": "a side's rollout cannot be used", "graded_the_other_way": "the chosen rollout fails and the rejected one passes",
-    "no_contrast": "both rollouts pass, or both fail", "below_margin": "the rewards are not far enough apart",
-    "identical_reply": "both sides are the same reply", "not_taken": "it could be paired, but the rule takes other pairs of its task",
-    "without_prompt": "its rollouts have no prompt: an ingest quarantines such a row",
-    "without_token_counts": "its rollouts have no token counts: an ingest quarantines such a row",
-    "task_paired_otherwise": "the round pairs this task in another way", "absent": "the round has no pair of this task",
-}
-"""Why a pair is not made, or lacking."""
 Key = tuple[object, bytes, bytes]
-
-
-@dataclass(frozen=True, slots=True)
-class GivenText:
-    """One side of a pair that was handed in, as pairing reads a reply."""
-
-    prompt: str | None
-    prompt_messages: str | None
-    response: str | None
-    response_messages: str | None
-    line: int = 1
-    task_id: str | None = None
-    run: int | None = None
-    reward: Fraction | None = None
-    fault: str | None = None
-    policy: str | None = None
-    policy_logp: float | None = None
-    ref_logp: float | None = None
-    token_count: int | None = None
-    finish_reason: str | None = None
-    grader: str | None = None
-    source: str | None = None
-    task_number: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class GivenPair:
-    """A pair that was handed in, as digests: of both replies, of the prompt, and of the prompt but for case and white space."""
-
-    ordinal: int
-    pair_id: str
-    task_id: str | None
-    chosen: bytes
-    rejected: bytes
-    prompt: bytes
-    folded: bytes
-
-    @classmethod
-    def of(cls, ordinal: int, pair_id: str, task_id: str | None, chosen: GivenText, rejected: GivenText) -> GivenPair:
-        one = candidate_of(chosen, Fraction(0), 0, held_out=False)
-        return cls(ordinal, pair_id, task_id or None, one.exact, content_digest(rejected), prompt_digest(chosen), one.prompt)
-
-
-def prompt_digest(reply: GradedReply) -> bytes:
-    """SHA-256 of the prompt as messages."""
-    return hashlib.sha256(canonical_bytes(prompt_turns(reply))).digest()
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """What became of one pair. ``given`` is None where the round lacks it, ``made`` where the rule does not make it. ``fields``: what was changed
-    (``prompt``, ``chosen``, ``rejected``, ``task``); ``why`` is a key of ``WHY`` or ""; ``detail``: why a rollout cannot be used; ``held_out``:
-    a reward of the holdout is in it."""
-
-    kind: str
-    given: GivenPair | None
-    made: TaskPair | None
-    why: str = ""
-    detail: str = ""
-    fields: tuple[str, ...] = ()
-    held_out: bool = False
-
-    @property
-    def other_id(self) -> bool:
-        """Whether the round has the rule's pair under an id of its own."""
-        return self.given is not None and self.made is not None and self.given.pair_id != pair_id(self.made)
 
 
 @dataclass(slots=True)
@@ -150,22 +62,9 @@ def compare(
     matched = _Match(given, pairing.pairs)
     again = _read_again(given, matched, pairing, replies(), policy, held_out or HeldOut())
     found = [_compared(one, matched, pairing, again, place) for place, one in enumerate(given)]
-    otherwise = {one.given.task_id for one in found if one.kind != SAME and one.given is not None and one.given.task_id is not None}
+    otherwise = _Otherwise.of(one.given for one in found if one.kind != SAME and one.given is not None)
     taken = {place for place, _ in matched.of.values()}
     return [*found, *(_lacking(made, otherwise) for place, made in enumerate(pairing.pairs) if place not in taken)]
-
-
-def tallied(compared: Iterable[Compared]) -> dict[str, Counter[str]]:
-    """Pairs by kind (``kind``), not made and lacking ones by reason, changed ones by field, and how many are the same under another id."""
-    counts: dict[str, Counter[str]] = {name: Counter() for name in ("kind", NOT_MADE, LACKING, CHANGED, "held_out", "other_id")}
-    for one in compared:
-        counts["kind"][one.kind] += 1
-        counts["held_out"][one.kind] += one.held_out
-        counts["other_id"][one.kind] += one.other_id
-        if one.kind in (NOT_MADE, LACKING):
-            counts[one.kind][one.why] += 1
-        counts[CHANGED].update(one.fields)
-    return counts
 
 
 class _Match:
@@ -320,12 +219,33 @@ def _why(own: list[list[_Side]], elsewhere: bool, pairing: Pairing) -> tuple[str
     return ("identical_reply" if all(one.trimmed == other.trimmed for one, other in apart) else "not_taken"), ""
 
 
-def _lacking(made: TaskPair, otherwise: set[str]) -> Compared:
+@dataclass(frozen=True, slots=True)
+class _Otherwise:
+    """The tasks that the round pairs in another way than the rule: by id, and by prompt (``bare``: of pairs that name no task)."""
+
+    tasks: frozenset[str | None]
+    prompts: frozenset[bytes]
+    bare: frozenset[bytes]
+
+    @classmethod
+    def of(cls, differing: Iterable[GivenPair]) -> _Otherwise:
+        pairs = list(differing)
+        return cls(
+            frozenset(one.task_id for one in pairs), frozenset(one.folded for one in pairs),
+            frozenset(one.folded for one in pairs if one.task_id is None),
+        )
+
+    def has(self, made: TaskPair) -> bool:
+        kind, name = made.group
+        return name in self.tasks or made.chosen.prompt in self.bare if kind == "task" else made.chosen.prompt in self.prompts
+
+
+def _lacking(made: TaskPair, otherwise: _Otherwise) -> Compared:
     why = "absent"
     if not made.chosen.prompted:
         why = "without_prompt"
     elif not made.counted:
         why = "without_token_counts"
-    elif made.group[0] == "task" and made.group[1] in otherwise:
+    elif otherwise.has(made):
         why = "task_paired_otherwise"
     return Compared(LACKING, None, made, why, held_out=made.held_out)

@@ -20,7 +20,7 @@ from core.errors import CountersignError
 from core.gates import rollout_words
 from core.gates.rollout_report import RolloutReport, rollouts_of, stored_rollout_report
 from core.grid import default_grid
-from core.pairs.rollout_match import CHANGED, KINDS, LACKING, NOT_MADE, SAME, SWAPPED, WHY
+from core.pairs.given_pairs import CHANGED, KINDS, LACKING, NOT_MADE, SAME, SWAPPED, WHY
 from core.rounds.folder import Round
 from core.rounds.ingest import ingest
 from core.rounds.workspace import Workspace
@@ -140,12 +140,19 @@ def test_rollouts_without_tasks_and_chats_are_the_same_texts(tmp_path: Path) -> 
         {"prompt": talk, "response": [{"role": "assistant", "content": "yes"}], "reward": 1, "task_id": "2"},
         {"prompt": talk, "response": [{"role": "assistant", "content": "no"}], "reward": 0, "task_id": "2"},
     ]
+    rollouts = [one | {"token_count": 1} for one in rollouts]
     given = [
         pair(pair_id="x", prompt="About 1?", chosen="yes", rejected="no"),
         pair(pair_id="y", prompt="About 2?", chosen="yes", rejected="no"),
     ]
-    compared = report(tmp_path, rollouts, given).document["comparison"]
+    compared = report(tmp_path / "same", rollouts, given).document["comparison"]
     assert (compared[SAME], compared["same_under_another_id"], compared[LACKING]) == (2, 2, 0)
+    # another reply of the same prompt: the rule's pair is lacking because the round pairs it otherwise, with or without a task id
+    other = [one | {"chosen": "maybe"} for one in given]
+    assert report(tmp_path / "other", rollouts, other).document["comparison"]["lacking_why"] == {"task_paired_otherwise": 2}
+    assert report(tmp_path / "none", rollouts, given[:1]).document["comparison"]["lacking_why"] == {"absent": 1}
+    bare = [{name: value for name, value in one.items() if name != "token_count"} for one in rollouts]
+    assert report(tmp_path / "bare", bare, given[:1]).document["comparison"]["lacking_why"] == {"without_token_counts": 1}
 
 
 def test_pairs_that_countersign_makes_of_real_rollouts_are_the_rules(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,116 @@
+"""Pairs that somebody hands in, as digests, and what can become of them beside the pairs that the rule makes of rollouts.
+
+Texts are compared as messages, exactly: a reply given as text is one assistant turn, a prompt given as text one user turn. Nothing here
+holds a text.
+"""
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from core.canonical import canonical_bytes
+from core.pairs.graded import GradedReply, candidate_of, content_digest, prompt_turns
+from core.pairs.pairing import TaskPair
+from core.pairs.pairing_rows import pair_id
+
+SAME, CHANGED, SWAPPED, NOT_MADE, LACKING = "same", "changed", "swapped", "not_made", "lacking"
+KINDS: Final[Mapping[str, str]] = {
+    SAME: "the rule makes it too", CHANGED: "a text or the task was changed after pairing",
+    SWAPPED: "chosen and rejected were exchanged after pairing",
+    NOT_MADE: "the rule does not make it of these rollouts", LACKING: "the rule makes it and the round lacks it",
+}
+WHY: Final[Mapping[str, str]] = {
+    "given_twice": "the round has the same pair once more",
+    "no_reply": "neither reply is a rollout of its task", "no_chosen": "the chosen reply is no rollout of its task",
+    "no_rejected": "the rejected reply is no rollout of its task", "other_task": "a side is a rollout of another task",
+    "unusable": "a side's rollout cannot be used", "graded_the_other_way": "the chosen rollout fails and the rejected one passes",
+    "no_contrast": "both rollouts pass, or both fail", "below_margin": "the rewards are not far enough apart",
+    "identical_reply": "both sides are the same reply", "not_taken": "it could be paired, but the rule takes other pairs of its task",
+    "without_prompt": "its rollouts have no prompt: an ingest quarantines such a row",
+    "without_token_counts": "its rollouts have no token counts: an ingest quarantines such a row",
+    "task_paired_otherwise": "the round pairs this task in another way", "absent": "the round leaves it out",
+}
+"""Why a pair is not made, or lacking."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenText:
+    """One side of a pair that was handed in, as pairing reads a reply."""
+
+    prompt: str | None
+    prompt_messages: str | None
+    response: str | None
+    response_messages: str | None
+    line: int = 1
+    task_id: str | None = None
+    run: int | None = None
+    reward: Fraction | None = None
+    fault: str | None = None
+    policy: str | None = None
+    policy_logp: float | None = None
+    ref_logp: float | None = None
+    token_count: int | None = None
+    finish_reason: str | None = None
+    grader: str | None = None
+    source: str | None = None
+    task_number: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GivenPair:
+    """A pair that was handed in, as digests: of both replies, of the prompt, and of the prompt but for case and white space."""
+
+    ordinal: int
+    pair_id: str
+    task_id: str | None
+    chosen: bytes
+    rejected: bytes
+    prompt: bytes
+    folded: bytes
+
+    @classmethod
+    def of(cls, ordinal: int, pair_id: str, task_id: str | None, chosen: GivenText, rejected: GivenText) -> GivenPair:
+        one = candidate_of(chosen, Fraction(0), 0, held_out=False)
+        return cls(ordinal, pair_id, task_id or None, one.exact, content_digest(rejected), prompt_digest(chosen), one.prompt)
+
+
+def prompt_digest(reply: GradedReply) -> bytes:
+    """SHA-256 of the prompt as messages."""
+    return hashlib.sha256(canonical_bytes(prompt_turns(reply))).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What became of one pair. ``given`` is None where the round lacks it, ``made`` where the rule does not make it. ``fields``: what was changed
+    (``prompt``, ``chosen``, ``rejected``, ``task``); ``why`` is a key of ``WHY`` or ""; ``detail``: why a rollout cannot be used; ``held_out``:
+    a reward of the holdout is in it."""
+
+    kind: str
+    given: GivenPair | None
+    made: TaskPair | None
+    why: str = ""
+    detail: str = ""
+    fields: tuple[str, ...] = ()
+    held_out: bool = False
+
+    @property
+    def other_id(self) -> bool:
+        """Whether the round has the rule's pair under an id of its own."""
+        return self.given is not None and self.made is not None and self.given.pair_id != pair_id(self.made)
+
+
+def tallied(compared: Iterable[Compared]) -> dict[str, Counter[str]]:
+    """Pairs by kind (``kind``), not made and lacking ones by reason, changed ones by field, and how many are the same under another id."""
+    counts: dict[str, Counter[str]] = {name: Counter() for name in ("kind", NOT_MADE, LACKING, CHANGED, "held_out", "other_id")}
+    for one in compared:
+        counts["kind"][one.kind] += 1
+        counts["held_out"][one.kind] += one.held_out
+        counts["other_id"][one.kind] += one.other_id
+        if one.kind in (NOT_MADE, LACKING):
+            counts[one.kind][one.why] += 1
+        counts[CHANGED].update(one.fields)
+    return counts
