@@ -12,7 +12,7 @@ from core.cli import output
 from core.cli.options import DEFAULT_WORKSPACE, JsonOption, WorkspaceOption
 from core.pairs.cutoff import COUNTS, KEEPS, START, CutOff
 from core.rounds.ingest import IngestReport, ingest
-from core.rounds.notes import Note
+from core.rounds.note import Note
 from core.rounds.readers.format import Option
 from core.rounds.readers.formats import FORMATS
 from core.rounds.readers.single import ForeignFile

@@ -25,7 +25,7 @@ from core.pairs.pairing import REASONS, Pairing, PairingRules, pair_rollouts
 from core.pairs.pairing_report import LENGTH_UNIT, PairingReport, reason_text
 from core.pairs.pairing_rows import pair_rows
 from core.rounds.locked_file import ItemFile, read_items
-from core.rounds.notes import Note
+from core.rounds.note import Note
 from core.rounds.readers.format import Declared
 from core.rounds.readers.rollout_gaps import nothing_usable
 from core.rounds.readers.rollouts import Rollout, read_rollouts

@@ -13,7 +13,8 @@ from core.rounds.folder import Round
 from core.rounds.form import check_form
 from core.rounds.inspection import answer_templates, extra_columns, mixed_script_prompts
 from core.rounds.manifest import Model, RoundManifest
-from core.rounds.notes import named, round_notes
+from core.rounds.note import named
+from core.rounds.notes import round_notes
 from core.rounds.workspace import BrokenRound, Workspace
 from core.schemas import OPTIONAL_PARTS, PARTS
 from core.settings import SETTINGS

@@ -25,7 +25,7 @@ from core.pairs.phrases import phrase_table
 from core.pairs.style import PairStyle
 from core.rounds.columns import PAIR_COLUMNS, Kind
 from core.rounds.folder import Round
-from core.rounds.notes import Note
+from core.rounds.note import Note
 from core.rounds.readers.containers import SUFFIXES, first_values, raw_rows
 from core.rounds.readers.format import Declared
 from core.rounds.readers.formats import AUTO, checked_options, detect, format_named

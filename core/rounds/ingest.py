@@ -24,7 +24,8 @@ from core.rounds.columns import TypedBatch
 from core.rounds.declared_pairing import check_stated
 from core.rounds.folder import HOLDOUT_FILE, PAIRS_FILE, ROUND_FILE, TABLE_SCHEMAS, TEXT_FILE, Round
 from core.rounds.manifest import QUARANTINE_FILE, FileEntry, RoundManifest, checked_created_at, checked_round_id, utc_text
-from core.rounds.notes import Note, round_notes
+from core.rounds.note import Note
+from core.rounds.notes import round_notes
 from core.rounds.quarantine import Reason, Reasons, none_usable
 from core.rounds.readers import json_list
 from core.rounds.readers.bundle import read_bundle

@@ -5,8 +5,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Final
 
 import pyarrow as pa
@@ -16,6 +15,7 @@ from core.canonical import sha256_hex
 from core.rounds.columns import LOGPS
 from core.rounds.folder import Round
 from core.rounds.near_ids import look_alikes
+from core.rounds.note import Note, named, warning
 from core.rounds.outcome_arms import differing_declarations
 from core.rounds.outcome_documents import differing_documents
 from core.rounds.quarantine import in_words, stored_reasons
@@ -25,30 +25,6 @@ from core.schemas import PARTS
 from core.settings import SETTINGS
 
 _NAMED: Final[int] = SETTINGS["display"]["named_ids"]
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """One remark. ``severity``: ``note`` (rare but right) or ``warning`` (probably a mistake, with what to do)."""
-
-    code: str
-    text: str
-    severity: str = "note"
-
-    def document(self) -> dict[str, str]:
-        return {"severity": self.severity, "code": self.code, "text": self.text}
-
-
-def warning(code: str, text: str) -> Note:
-    """A note of severity ``warning``."""
-    return Note(code, text, "warning")
-
-
-def named(items: Iterable[str]) -> str:
-    """The first few of a list, and how many more there are."""
-    items = list(items)
-    more = f" and {len(items) - _NAMED} more" if len(items) > _NAMED else ""
-    return ", ".join(map(repr, items[:_NAMED])) + more
 
 
 def round_notes(source: Round) -> list[Note]:

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from core.errors import RoundError, Where
 from core.rounds.columns import RowFault
 from core.rounds.folder import PAIRS_FILE, TEXT_FILE, aligned_batches, bounded_rows
-from core.rounds.notes import Note
+from core.rounds.note import Note
 from core.rounds.typing_rows import raw_text
 from core.rounds.writers import PairsWriter
 from core.settings import SETTINGS

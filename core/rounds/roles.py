@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from core.errors import Where
 from core.rounds.columns import SIDES, TypedBatch
-from core.rounds.notes import Note, warning
+from core.rounds.note import Note, warning
 from core.rounds.source import PlaceOf
 from core.rounds.strict import described
 from core.settings import SETTINGS

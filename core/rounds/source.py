@@ -11,7 +11,7 @@ from core.errors import CountersignError, RoundError, Where
 from core.persons.identity import canonical_id
 from core.rounds.columns import ID_CHARACTERS, CellFault, RowFault, TypedBatch
 from core.rounds.manifest import RoundManifest
-from core.rounds.notes import Note
+from core.rounds.note import Note
 from core.rounds.strict import described, joined
 from core.rounds.typing_rows import RawRow
 

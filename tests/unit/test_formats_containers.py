@@ -18,7 +18,7 @@ from support_rounds import NOW, ROUND, folder_of, pair, workspace_at
 from core.errors import RoundError
 from core.rounds.columns import CellFault
 from core.rounds.ingest import ingest
-from core.rounds.notes import Note
+from core.rounds.note import Note
 from core.rounds.readers import columnar, packed
 from core.rounds.readers.containers import SUFFIXES, raw_rows
 from core.rounds.readers.expansion import expanded_bytes

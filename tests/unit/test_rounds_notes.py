@@ -12,7 +12,8 @@ from support_rounds import ROUND, WORKED_EXAMPLE, bundle, bundle_file, folder_of
 
 from core.rounds.inspection import answer_templates, extra_columns, mixed_script_prompts
 from core.rounds.near_ids import look_alikes
-from core.rounds.notes import named, round_notes
+from core.rounds.note import named
+from core.rounds.notes import round_notes
 
 
 def codes(notes: Any) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from core.rounds.columns import Column, TypedBatch
-from core.rounds.notes import Note
+from core.rounds.note import Note
 from core.rounds.readers import columnar, json_list, jsonl
 from core.rounds.readers.packed import name_parts
 from core.rounds.typing_rows import RawRow

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from core.rounds.columns import CellFault
-from core.rounds.notes import Note, warning
+from core.rounds.note import Note, warning
 from core.rounds.readers.containers import first_values
 from core.rounds.readers.format import Declared, Option
 from core.rounds.readers.preference import Counts, Row

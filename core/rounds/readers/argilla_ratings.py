@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from core.rounds.columns import CellFault
-from core.rounds.notes import Note, warning
+from core.rounds.note import Note, warning
 from core.rounds.readers.argilla_export import STATUS_OPTION, answers, unseen_questions
 from core.rounds.readers.format import Declared, Format, Option
 from core.rounds.readers.places import IdPlace

@@ -19,7 +19,7 @@ from core.errors import RoundError, Where
 from core.rounds.arrow_json import holds_json, json_value, refuse_unkeepable
 from core.rounds.columns import CellFault, Column, TypedBatch
 from core.rounds.folder import bounded_rows
-from core.rounds.notes import Note
+from core.rounds.note import Note
 from core.rounds.readers.expansion import fitting, longest_value, refuse_shared_layouts, row_too_large
 from core.rounds.readers.ipc_sizes import unpacked_total
 from core.rounds.readers.packed import name_parts, seekable, too_much, unpacked_limit

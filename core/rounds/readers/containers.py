@@ -15,7 +15,7 @@ import pyarrow as pa
 from core.errors import RoundError, Where
 from core.rounds.arrow_json import json_value, refuse_unkeepable, without_json_text
 from core.rounds.columns import CellFault
-from core.rounds.notes import Note
+from core.rounds.note import Note
 from core.rounds.readers import columnar, csv_rows, json_list, jsonl
 from core.rounds.readers.packed import CODECS, name_parts
 from core.rounds.typing_rows import RawRow

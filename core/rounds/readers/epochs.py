@@ -13,7 +13,7 @@ from typing import Any, Final, NoReturn
 
 from core.errors import RoundError, Where
 from core.rounds.columns import CellFault
-from core.rounds.notes import Note
+from core.rounds.note import Note
 from core.rounds.readers.format import Declared
 from core.rounds.strict import described
 from core.rounds.typing_rows import RawRow

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from core.rounds.columns import ID_CHARACTERS, CellFault
 from core.rounds.near_ids import look_alikes
-from core.rounds.notes import Note, named, warning
+from core.rounds.note import Note, named, warning
 from core.rounds.strict import described
 from core.settings import SETTINGS
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from core.rounds.columns import TypedBatch
-from core.rounds.notes import Note
+from core.rounds.note import Note
 from core.rounds.typing_rows import RawRow
 
 

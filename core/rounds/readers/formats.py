@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from core.errors import RoundError, Where
-from core.rounds.notes import Note
+from core.rounds.note import Note
 from core.rounds.readers import (
     argilla_ratings,
     argilla_records,

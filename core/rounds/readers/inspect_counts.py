@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NoReturn
 
 from core.errors import RoundError, Where
-from core.rounds.notes import Note, named, warning
+from core.rounds.note import Note, named, warning
 from core.rounds.strict import described
 from core.settings import SETTINGS
 

@@ -15,7 +15,7 @@ from typing import Any, Final, NoReturn
 
 from core.errors import RoundError, Where
 from core.rounds.columns import CellFault
-from core.rounds.notes import Note, named, warning
+from core.rounds.note import Note, named, warning
 from core.rounds.readers.archive import Archive, opened_archive
 from core.rounds.readers.epochs import REDUCERS, named_reducer, reduced
 from core.rounds.readers.format import Declared, Format, Option

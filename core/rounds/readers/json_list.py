@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn
 from core.canonical import decode_utf8, parse_json
 from core.errors import RoundError, Where
 from core.rounds.columns import CellFault, Column, TypedBatch
-from core.rounds.notes import Note
+from core.rounds.note import Note
 from core.rounds.readers.packed import read_whole
 from core.rounds.typing_rows import RawRow, type_rows
 

@@ -12,7 +12,7 @@ from typing import IO, Any, Final
 from core.canonical import parse_json
 from core.errors import RoundError, Where
 from core.rounds.columns import CellFault, Column, TypedBatch
-from core.rounds.notes import Note
+from core.rounds.note import Note
 from core.rounds.readers.packed import opened
 from core.rounds.typing_rows import RawRow, type_rows
 from core.settings import SETTINGS

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from core.rounds.columns import CellFault
-from core.rounds.notes import Note, warning
+from core.rounds.note import Note, warning
 from core.rounds.readers.format import Declared, Format, Option
 from core.rounds.readers.preference import all_have
 from core.rounds.readers.spread import spread

@@ -14,7 +14,7 @@ from typing import Any, Final, NoReturn
 
 from core.errors import RoundError, Where
 from core.rounds.columns import CellFault
-from core.rounds.notes import Note
+from core.rounds.note import Note
 from core.rounds.readers.containers import raw_rows
 from core.rounds.readers.format import Declared, Format, Option
 from core.rounds.readers.outcome_rows import OPTIONS, PART, Outcomes, mapped

@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn
 
 from core.errors import RoundError, Where
 from core.rounds.columns import PART_COLUMNS, CellFault, Kind
-from core.rounds.notes import Note
+from core.rounds.note import Note
 from core.rounds.readers.containers import raw_rows
 from core.rounds.readers.format import Declared, Format, Option
 from core.rounds.readers.mapped_csv import json_number

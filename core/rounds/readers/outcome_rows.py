@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from core.canonical import canonical_digest, sha256_hex
 from core.rounds.columns import CellFault
-from core.rounds.notes import named, warning
+from core.rounds.note import named, warning
 from core.rounds.readers.format import Declared, Option
 from core.rounds.readers.places import IdPlace, placed
 from core.rounds.readers.verdicts import PASS_OPTIONS, VerdictRule

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from core.canonical import sha256_hex
 from core.rounds.columns import CellFault
-from core.rounds.notes import Note
+from core.rounds.note import Note
 from core.rounds.readers.foreign_ids import IdRule
 from core.rounds.strict import described
 

@@ -13,7 +13,7 @@ from typing import Any, Final, NoReturn
 
 from core.errors import RoundError, Where
 from core.rounds.columns import PAIR_COLUMNS, CellFault, Column, Kind
-from core.rounds.notes import Note, warning
+from core.rounds.note import Note, warning
 from core.rounds.readers import log_probs, visible
 from core.rounds.readers.columnar import narrow_floats
 from core.rounds.readers.containers import first_values, raw_rows

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from core.errors import RoundError, Where
 from core.rounds.columns import CellFault, TypedBatch
-from core.rounds.notes import Note
+from core.rounds.note import Note
 from core.rounds.readers.containers import raw_rows
 from core.rounds.readers.format import Declared, Format
 from core.rounds.readers.rollout_columns import NAME, OPTIONS, SPELLINGS

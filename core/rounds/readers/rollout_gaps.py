@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from core.errors import RoundError, Where
-from core.rounds.notes import named
+from core.rounds.note import named
 from core.rounds.readers.containers import first_values
 from core.rounds.readers.format import Declared
 from core.rounds.readers.rollout_columns import CELLS_REMEDY, RANGE, SPELLINGS, has_text_cells

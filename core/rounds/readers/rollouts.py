@@ -18,7 +18,7 @@ from typing import Any, Final, NoReturn
 
 from core.errors import RoundError, Where
 from core.rounds.columns import CellFault
-from core.rounds.notes import Note, warning
+from core.rounds.note import Note, warning
 from core.rounds.readers.containers import raw_rows
 from core.rounds.readers.csv_rows import json_cell
 from core.rounds.readers.foreign_ids import IdRule

@@ -11,7 +11,7 @@ from pathlib import Path
 from core.errors import RoundError, Where
 from core.rounds.columns import PART_COLUMNS
 from core.rounds.manifest import LATEST_SCHEMA_VERSION, RoundManifest, checked_round_id
-from core.rounds.notes import Note
+from core.rounds.note import Note
 from core.rounds.readers.formats import AUTO, detect, format_named
 from core.rounds.readers.packed import name_parts
 from core.rounds.readers.sources import DATASET_LABEL, FLAGS, known_total, resolved, stream_total, tables_of

@@ -16,7 +16,7 @@ from core.rounds.columns import FOREIGN_COLUMNS, RowFault, TypedBatch
 from core.rounds.declared import Source
 from core.rounds.folder import HOLDOUT_FILE, ROUND_FILE
 from core.rounds.manifest import RoundManifest
-from core.rounds.notes import Note
+from core.rounds.note import Note
 from core.rounds.readers.columnar import known_rows
 from core.rounds.readers.format import Declared, Format
 from core.rounds.readers.formats import AUTO, checked_options, detect, format_named

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from core.rounds.columns import CellFault
-from core.rounds.notes import Note
+from core.rounds.note import Note
 from core.rounds.readers.containers import raw_rows
 from core.rounds.readers.format import Declared
 from core.rounds.strict import described

@@ -16,7 +16,7 @@ from core.rounds.columns import PART_COLUMNS, RowFault, TypedBatch
 from core.rounds.declared import Sources
 from core.rounds.folder import ROUND_FILE
 from core.rounds.manifest import RoundManifest
-from core.rounds.notes import Note
+from core.rounds.note import Note
 from core.rounds.readers import READERS, TableReader, json_list, reader_of
 from core.rounds.readers.columnar import known_rows
 from core.rounds.readers.format import Declared

@@ -7,7 +7,7 @@ from typing import Any, Final, NoReturn
 
 from core.errors import RoundError, Where
 from core.rounds.columns import SIDES
-from core.rounds.notes import Note
+from core.rounds.note import Note
 from core.rounds.readers.containers import SUFFIXES, refuse_unreadable, unknown_form
 from core.rounds.readers.format import Format
 from core.rounds.readers.packed import name_parts
