@@ -20,6 +20,8 @@ from core.literals import code_digest
 from core.persons.registry import Registry
 from core.rounds.folder import Round
 from core.rounds.manifest import RoundManifest
+from core.rounds.note import Note
+from core.rounds.notes import round_notes
 from core.rounds.queries import RoundQueries
 from core.rounds.workspace import BrokenRound, Workspace
 from core.settings import SETTINGS
@@ -102,6 +104,16 @@ def _read_ledger(file: str, stamp: object) -> LedgerView:
 @st.cache_resource(max_entries=_LIMITS["open_databases"], show_spinner=False)
 def _faults(file: str, stamp: object, registry_digest: str, _view: LedgerView, _registry: Registry) -> Mapping[int, CountersignError]:
     return entry_faults(_view, _registry)
+
+
+def round_remarks(source: Round) -> list[Note]:
+    """What there is to remark about a round's files, warnings and notes."""
+    return _remarks(source.digest, code_digest(), source)
+
+
+@st.cache_data(max_entries=_LIMITS["open_databases"], show_spinner=False)
+def _remarks(digest: str, code: str, _source: Round) -> list[Note]:
+    return round_notes(_source)
 
 
 def status_of_round(at: Desk, digest: str) -> RoundStatus | None:

@@ -1,12 +1,13 @@
 """What the Overview says, from an assessment: the sentence of evidence, what would have to be true, the judges, the facts. Pure."""
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
 from core.gates.receipt import PROMOTE_AWAITING
 from core.grid import Grid
 from core.rounds.manifest import Model, RoundManifest
+from core.rounds.note import Note
 from core.rounds.queries import Trap
 from core.settings import SETTINGS
 from core.signing.ledger import LedgerEntry
@@ -17,6 +18,8 @@ from dashboard.words import PAGE_STATES
 
 Document = Mapping[str, Any]
 _DECIMALS: int = SETTINGS["dashboard"]["trap_decimals"]
+_SAID_ELSEWHERE: Final = frozenset(("foreign_format", "training_cutoff", "dataset_label", "incomplete_round"))
+"""Remarks that the facts and the verdict of this page say already."""
 
 
 def evidence(document: Document, manifest: RoundManifest) -> list[Span]:
@@ -131,6 +134,15 @@ def model_spans(model: Model | None) -> list[Span]:
     if model is None:
         return [muted("not stated")]
     return [strong(model.name), text(" "), *([blocks.digest(model.digest, "the model's digest")] if model.digest else [muted("digest not stated")])]
+
+
+def remarks(notes: Iterable[Note]) -> list[list[Span]]:
+    """What ingest remarked about the files, warnings first; without what this page says elsewhere."""
+    left = [note for note in notes if note.code not in _SAID_ELSEWHERE]
+    ordered = sorted(left, key=lambda note: note.severity != "warning")
+    return [
+        [*([badge("warning", "off", "warning"), text(" ")] if note.severity == "warning" else []), text(note.text)] for note in ordered
+    ]
 
 
 def facts_rows(document: Document, manifest: RoundManifest, grid: Grid) -> list[tuple[str, list[Span]]]:

@@ -7,7 +7,7 @@ from core.gates.assessment import headline
 from core.gates.strength_words import texts_of
 from core.settings import SETTINGS
 from core.signing.status import earlier_decisions, round_identity
-from dashboard import blocks, check_table, components, frame, grid_view, overview_view, strength_view
+from dashboard import blocks, check_table, components, frame, grid_view, loaders, overview_view, strength_view
 
 view = frame.open_round("overview")
 document = view.document
@@ -31,6 +31,9 @@ with left:
         components.section("conditions", "What would have to be true", blocks.bullets(*conditions))
     if document["notes"]:
         components.section("notes", "Notes of the engine", blocks.bullets(*([note["text"]] for note in document["notes"])))
+    remarks = overview_view.remarks(loaders.round_remarks(view.round))
+    if remarks:
+        components.section("files", "Notes on the files", blocks.bullets(*remarks))
     components.section("grid", "Grid keys that differ", *grid_view.comparison(view))
     components.section(
         "note", "Proposer's note",

@@ -24,7 +24,7 @@ from core.rounds.columns import TypedBatch
 from core.rounds.declared_pairing import check_stated
 from core.rounds.folder import HOLDOUT_FILE, PAIRS_FILE, ROUND_FILE, TABLE_SCHEMAS, TEXT_FILE, Round
 from core.rounds.manifest import QUARANTINE_FILE, FileEntry, RoundManifest, checked_created_at, checked_round_id, utc_text
-from core.rounds.note import Note
+from core.rounds.note import Note, named
 from core.rounds.notes import round_notes
 from core.rounds.quarantine import Reason, Reasons, none_usable
 from core.rounds.readers import json_list
@@ -32,6 +32,7 @@ from core.rounds.readers.bundle import read_bundle
 from core.rounds.readers.packed import Reading, watched
 from core.rounds.readers.single import ForeignFile, read_file
 from core.rounds.readers.tables import read_folder
+from core.rounds.reading_notes import storable
 from core.rounds.repeats import drop_repeated_pairs, merged_behaviours, merged_ratings, merged_records
 from core.rounds.roles import RoleWatch
 from core.rounds.source import RoundSource, holdout_bytes
@@ -179,12 +180,13 @@ def _write_round(source: RoundSource, workspace: Workspace, progress: Progress |
             raise none_usable(reasons)
         parts: tuple[str, ...] = tuple(part for part in ALL_PARTS if part in source.parts)
         files = {name: FileEntry(file_digest(folder / name), count) for name, count in rows.items()}
-        manifest = replace(source.manifest, parts=parts, files=files)
+        remarked = storable(source.notes) if source.manifest.sources else ()
+        manifest = replace(source.manifest, parts=parts, files=files, reading_notes=remarked)
         (folder / ROUND_FILE).write_bytes(canonical_bytes(manifest.document()))
         final = workspace.round_path(manifest.digest)
         published = workspace.publish(folder, final)
     opened = Round.open(final, digest=manifest.digest)
-    notes = (*source.notes, *_same_content(workspace, manifest), *round_notes(opened))
+    notes = (*(() if remarked else source.notes), *_same_content(workspace, manifest), *round_notes(opened))
     counts = {part: rows[_counted_file(part)] for part in parts}
     return IngestReport(manifest.round_id, manifest.digest, final, counts, rows[QUARANTINE_FILE], notes, not published, reasons)
 
@@ -238,7 +240,7 @@ class _Work:
                 self._progress(part, read, rows)
             yield batch
         if extra:
-            self._source.notes.append(Note("extra_columns", f"{part}: columns kept in extra and used by no gate: {', '.join(sorted(extra))}"))
+            self._source.notes.append(Note("extra_columns", f"{part}: columns kept in extra and used by no gate: {named(sorted(extra))}"))
 
     def _pairs(self, quarantine: QuarantineWriter) -> dict[str, int]:
         staged = self._folder / _STAGED

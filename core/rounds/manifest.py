@@ -20,6 +20,9 @@ from core.pairs.cutoff import CutOff
 from core.rounds.declared import Sources, read_sources
 from core.rounds.declared_pairing import KEY as _PAIRING
 from core.rounds.declared_pairing import DeclaredPairing, check_stated, read_pairing
+from core.rounds.note import Note
+from core.rounds.reading_notes import KEY as _NOTES
+from core.rounds.reading_notes import read_notes
 from core.rounds.strict import Reader, document_reader
 from core.rounds.training_cutoff import KEY as _CUTOFF
 from core.rounds.training_cutoff import read_cutoff
@@ -28,9 +31,10 @@ from core.settings import SETTINGS
 from core.text import visible_line
 
 SCHEMA_VERSION: Final = 1
-ADDITIONS: Final = ("ratings", "sources", "behaviours", "rollouts", "training_cutoff")
-"""What a round may have beyond version 1, in the order in which it came: optional parts, ``sources`` (declared foreign files) and
-``training_cutoff``. Each raised the version by one; a round is stored under the lowest version that knows all that it has."""
+ADDITIONS: Final = ("ratings", "sources", "behaviours", "rollouts", "training_cutoff", "reading_notes")
+"""What a round may have beyond version 1, in the order in which it came: optional parts, ``sources`` (declared foreign files),
+``training_cutoff``, and ``reading_notes`` (what the readers of foreign files remarked). Each raised the version by one; a round is stored under the
+lowest version that knows all that it has."""
 LATEST_SCHEMA_VERSION: Final = SCHEMA_VERSION + len(ADDITIONS)
 FORMS: Final = ("bundle", "tables")
 VERIFICATIONS: Final = ("program", "dataset_label")
@@ -59,9 +63,9 @@ _STORED_KEYS: Final = (*_PROPOSER_KEYS, "form", "parts", "files")
 _PROPOSER_REQUIRED: Final = ("schema_version", "round_id", "proposers")
 
 
-def schema_version_of(parts: Iterable[str], *, sources: bool = False, cutoff: bool = False) -> int:
-    """The version of a round's round.json: the lowest that knows all of its parts, its ``sources`` and its ``training_cutoff``."""
-    has = {*parts, *((_SOURCES,) if sources else ()), *((_CUTOFF,) if cutoff else ())}
+def schema_version_of(has: Iterable[str]) -> int:
+    """The version of a round's round.json: the lowest that knows all that it has. ``has``: its parts, and the other additions."""
+    has = set(has)
     return SCHEMA_VERSION + max((place for place, name in enumerate(ADDITIONS, start=1) if name in has), default=0)
 
 
@@ -206,6 +210,7 @@ class RoundManifest:
     sources: Sources = field(default_factory=dict)
     pairing: DeclaredPairing | None = None
     cutoff: CutOff | None = None
+    reading_notes: tuple[Note, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -218,13 +223,14 @@ class RoundManifest:
         return datetime.fromisoformat(self.created_at)
 
     def document(self) -> dict[str, Any]:
-        """The JSON object of round.json, every key present; ``sources`` and ``training_cutoff`` only where they were declared."""
-        declared = {_SOURCES: {part: [source.document() for source in found] for part, found in self.sources.items()}} if self.sources else {}
+        """The JSON object of round.json, every key present; what came later only where the round has it."""
+        declared: dict[str, Any] = {}
+        declared |= {_SOURCES: {part: [source.document() for source in found] for part, found in self.sources.items()}} if self.sources else {}
         declared |= {} if self.pairing is None else {_PAIRING: self.pairing.document()}
         declared |= {} if self.cutoff is None else {_CUTOFF: self.cutoff.document()}
-        version = schema_version_of(self.parts, sources=bool(self.sources), cutoff=self.cutoff is not None)
+        declared |= {_NOTES: [note.document() for note in self.reading_notes]} if self.reading_notes else {}
         return declared | {
-            "schema_version": version, "round_id": self.round_id, "form": self.form, "label": self.label,
+            "schema_version": schema_version_of((*self.parts, *declared)), "round_id": self.round_id, "form": self.form, "label": self.label,
             "previous_receipt_sha256": self.previous_receipt_sha256, "proposers": list(self.proposers), "reviewer": self.reviewer,
             "baseline": self.baseline.document(), "candidate": self.candidate.document(),
             "policy": _or_null(self.policy), "reference": _or_null(self.reference), "holdout_lock": _or_null(self.holdout_lock),
@@ -238,12 +244,12 @@ class RoundManifest:
     def from_document(cls, document: object, *, file: str = "round.json") -> RoundManifest:
         """The manifest of a stored round; raises RoundError naming the key that is unknown, missing or of a wrong type."""
         source = document_reader(document, file)
-        source.keys((*_STORED_KEYS, _SOURCES, _PAIRING, _CUTOFF), _STORED_KEYS)
+        source.keys((*_STORED_KEYS, _SOURCES, _PAIRING, _CUTOFF, _NOTES), _STORED_KEYS)
         parts = source.texts("parts")
         if list(parts) != [part for part in ALL_PARTS if part in parts]:
             source.refuse("parts", "unknown_value", f"some of {', '.join(ALL_PARTS)}, in this order", ", ".join(parts), "ingest the round again")
-        sources, cutoff = read_sources(source, stored=True), read_cutoff(source, stored=True)
-        version = schema_version_of(parts, sources=bool(sources), cutoff=cutoff is not None)
+        sources, cutoff, notes = read_sources(source, stored=True), read_cutoff(source, stored=True), read_notes(source)
+        version = schema_version_of((*parts, *source.value))
         if source.integer("schema_version") != version:
             source.refuse(
                 "schema_version", "unknown_schema_version", f"{version}, for a round with these parts", f"{source.value['schema_version']}",
@@ -252,6 +258,8 @@ class RoundManifest:
         stray = [part for part in sources if part not in parts]
         if stray:
             source.refuse(f"{_SOURCES}.{stray[0]}", "unknown_value", "a part of this round", stray[0], "ingest the round again")
+        if notes and not sources:
+            source.refuse(_NOTES, "unknown_value", f"remarks about {_SOURCES}, which this round does not have", "remarks", "ingest the round again")
         pairing = read_pairing(source, stored=True)
         check_stated(pairing, parts, file)
         entries = source.object("files")
@@ -260,6 +268,7 @@ class RoundManifest:
         files = {name: FileEntry.read(entries.object(name)) for name in entries.value}
         return cls(
             **_stated(source), form=source.choice("form", FORMS), parts=parts, files=files, sources=sources, pairing=pairing, cutoff=cutoff,
+            reading_notes=notes,
         )
 
     @classmethod

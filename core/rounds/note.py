@@ -7,6 +7,7 @@ from typing import Final
 
 from core.settings import SETTINGS
 
+SEVERITIES: Final = ("note", "warning")
 _NAMED: Final[int] = SETTINGS["display"]["named_ids"]
 
 

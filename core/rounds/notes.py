@@ -30,8 +30,8 @@ _NAMED: Final[int] = SETTINGS["display"]["named_ids"]
 def round_notes(source: Round) -> list[Note]:
     """What there is to say about a round beyond its figures, in a fixed order."""
     return [
-        *_parts(source), *_sources(source), *_cutoff(source), *_models(source), *_judges(source), *_pairs(source), *_outcomes(source),
-        *_behaviours(source), *_rollouts(source), *_ids(source),
+        *source.manifest.reading_notes, *_parts(source), *_sources(source), *_cutoff(source), *_models(source), *_judges(source),
+        *_pairs(source), *_outcomes(source), *_behaviours(source), *_rollouts(source), *_ids(source),
     ]
 
 

@@ -74,7 +74,8 @@ def test_the_tables_reconcile() -> None:
         ["Lacking in the round", "3"],
     ]
     facts = said(at, "rollouts-right").split("\n")[0]
-    for figure in ("Tasks seen 12", "Tasks with contrast 10", "Chosen is longer 8 of 10, 80 %", "Median difference 2 characters, chosen less rejected", "no pair whose sides both name one",
+    for figure in ("Tasks seen 12", "Tasks with contrast 10", "Chosen is longer 8 of 10, 80 %",
+                   "Median difference 2 characters, chosen less rejected", "no pair whose sides both name one",
                    "Mean difference 0.6 characters", "First turns differ 10 of 10", "gold (2), unit-tests (22)"):
         assert figure in facts.replace("  ", " ")
 

@@ -50,14 +50,14 @@ def measured(place: Path, rows: list[Any], parts: dict[str, list[Any]] | None = 
 
 
 def test_each_addition_raises_the_version_only_of_rounds_that_have_it(tmp_path: Path) -> None:
-    """Version 1 has none of them; ratings came with 2, sources with 3, behaviours with 4, rollouts with 5, a training cut-off with 6."""
-    assert ADDITIONS == ("ratings", "sources", "behaviours", "rollouts", "training_cutoff")
-    found = [schema_version_of(parts, sources=sources) for parts, sources in (
-        ((), False), (("ratings",), False), ((), True), (("ratings",), True), (("behaviours",), False), (("ratings", "behaviours"), True),
-        (("rollouts",), False),
+    """Version 1 has none of them; ratings came with 2, sources with 3, behaviours with 4, rollouts with 5, a training cut-off with 6,
+    remarks of readers with 7."""
+    assert ADDITIONS == ("ratings", "sources", "behaviours", "rollouts", "training_cutoff", "reading_notes")
+    found = [schema_version_of(has) for has in (
+        (), ("pairs", "holdout"), ("ratings",), ("sources",), ("ratings", "sources"), ("behaviours",), ("ratings", "behaviours", "sources"),
+        ("rollouts",), ("training_cutoff",), ("behaviours", "training_cutoff"), ("sources", "reading_notes"),
     )]
-    assert found == [1, 2, 3, 3, 4, 4, 5]
-    assert [schema_version_of(parts, cutoff=True) for parts in ((), ("behaviours",))] == [6, 6]
+    assert found == [1, 1, 2, 3, 3, 4, 4, 5, 6, 6, 7]
     source = measured(tmp_path, outcomes(1, 0, 1))
     assert source.manifest.document()["schema_version"] == 4 and source.manifest.parts == ("behaviours",)
     Workspace(source.path.parents[1]).round(source.digest).verify_files()

@@ -18,14 +18,16 @@ from core.rounds.folder import Round
 from core.rounds.form import check_form
 from core.rounds.ingest import ingest
 from core.rounds.manifest import RoundManifest
+from core.rounds.note import Note, warning
 from core.rounds.notes import round_notes
 from core.rounds.readers.containers import raw_rows
 from core.rounds.readers.format import Declared, Format
 from core.rounds.readers.formats import FORMATS
 from core.rounds.readers.single import ForeignFile
+from core.rounds.reading_notes import storable
 from core.rounds.typing_rows import RawRow
 from dashboard.blocks import text
-from dashboard.overview_view import facts_rows
+from dashboard.overview_view import facts_rows, remarks
 
 ROW = {"prompt": "Say hi.", "chosen": "Hi.", "rejected": "No."}
 SOURCE = {"file": "a.jsonl", "format": "trl", "options": DECLARED}
@@ -80,6 +82,54 @@ def test_a_reviewer_is_shown_what_was_declared(tmp_path: Path) -> None:
     )]
     plain, _ = ingested(tmp_path / "plain", WORKED_EXAMPLE)
     assert not [name for name in dict(facts_rows(document, plain.manifest, default_grid())) if name.startswith("Foreign")]
+
+
+def test_what_a_reader_remarked_is_stored_and_shown_to_the_reviewer(tmp_path: Path) -> None:
+    """No file of the round tells afterwards that a coercion was applied: here that pairs of equal grades were kept."""
+    rows = [ROW | {"chosen_rating": 4, "rejected_rating": 4}, ROW | {"prompt": "Bye.", "chosen_rating": 5, "rejected_rating": 1}]
+    source, report = read(tmp_path, "a.jsonl", rows, "argilla", ties="keep")
+    kept = [note for note in report.notes if "a.jsonl" in note.text and note.code == "tied_score"]
+    assert len(kept) == 1 and list(report.notes).count(kept[0]) == 1
+    document = json.loads((source.path / "round.json").read_text("utf-8"))
+    assert document["schema_version"] == 7 and kept[0].document() in document["reading_notes"]
+    opened = Round.open(source.path, digest=report.digest)
+    assert opened.manifest == source.manifest and kept[0] in round_notes(opened)
+    assert text(kept[0].text) in [span for remark in remarks(round_notes(opened)) for span in remark]
+
+
+def test_warnings_come_first_and_what_the_page_says_elsewhere_is_left_out() -> None:
+    found = remarks([Note("a", "rare"), Note("foreign_format", "in the facts"), warning("b", "probably wrong")])
+    assert [remark[-1] for remark in found] == [text("probably wrong"), text("rare")]
+    assert [len(remark) for remark in found] == [3, 1] and found[0][0]["k"] == "badge"
+
+
+def test_one_remark_is_stored_once_and_a_long_one_is_shortened() -> None:
+    note = Note("extra_columns", "x" * 9_000)
+    (stored,) = storable([note, note])
+    assert stored.text.startswith("x" * 2_000) and len(stored.text) < 2_100 and stored.code == "extra_columns"
+
+
+@pytest.mark.parametrize(("notes", "code"), [
+    ([], "wrong_type"), ("none", "wrong_type"), ([["a"]], "wrong_type"), ([{"code": "a", "text": "b"}], "missing_field"),
+    ([{"code": "a", "text": "b", "severity": "loud"}], "unknown_value"), ([{"code": "a", "text": "", "severity": "note"}], "empty_text"),
+])
+def test_remarks_that_are_none_make_no_round(tmp_path: Path, notes: object, code: str) -> None:
+    source, _ = read(tmp_path, "a.jsonl", [ROW | {"more": 1}])
+    document = source.manifest.document()
+    assert document["schema_version"] == 7 and document["reading_notes"][0]["code"] == "extra_columns"
+    with pytest.raises(RoundError) as caught:
+        RoundManifest.from_document(document | {"reading_notes": notes})
+    assert caught.value.code == code
+
+
+def test_remarks_are_the_readers_and_only_about_declared_files(tmp_path: Path) -> None:
+    remark = [Note("extra_columns", "pairs: more").document()]
+    error = refused(tmp_path, folder(tmp_path / "input", {"pairs": [SOURCE]}, {"a.jsonl": [ROW]}, reading_notes=remark))
+    assert error.code == "unknown_key"
+    plain, _ = ingested(tmp_path / "plain", WORKED_EXAMPLE)
+    with pytest.raises(RoundError) as caught:
+        RoundManifest.from_document(plain.manifest.document() | {"reading_notes": remark, "schema_version": 7})
+    assert caught.value.code == "unknown_value" and "sources" in str(caught.value)
 
 
 def test_rounds_without_sources_are_stored_as_before(tmp_path: Path) -> None:

@@ -220,7 +220,7 @@ def test_unknown_columns_are_kept_as_canonical_json(tmp_path: Path) -> None:
     row = pair(zeta=[1, {"b": None, "a": 1e-7}], alpha="é")
     source, report = pairs_round(tmp_path, [row, GOOD])
     assert source.narrow(["extra"])["extra"].to_pylist() == ['{"alpha":"é","zeta":[1,{"a":1e-7,"b":null}]}', None]
-    assert [note.code for note in report.notes if "alpha, zeta" in note.text] == ["extra_columns"]
+    assert [note.code for note in report.notes if "'alpha', 'zeta'" in note.text] == ["extra_columns"]
 
 
 def test_unknown_parquet_columns_are_kept_and_nan_among_them_quarantines(tmp_path: Path) -> None:
