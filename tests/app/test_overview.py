@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from streamlit.testing.v1 import AppTest
@@ -11,7 +12,8 @@ from support_sheets import links, open_page, said, sheets, table
 from support_signing import NOW
 
 from core.grid import default_grid
-from core.rounds.ingest import ingest_bundle_bytes
+from core.rounds.ingest import ingest, ingest_bundle_bytes
+from core.rounds.readers.single import ForeignFile
 
 
 def overview(name: str) -> AppTest:
@@ -172,3 +174,18 @@ def test_judges_gates_with_a_way_to_each(pages: Desk) -> None:
     assert rows["loose-check"][:5] == ["gate open", "", "0.9051", "349 of 360, 96.94 %", "11 of 293, 3.75 %"]
     assert "6 passed on" in rows["loose-check"][6] and "20 held" in rows["self-judge"][6]
     assert links(at, "section-judges")["loose-check"] == ("judges", {"judge": "loose-check"})
+
+
+def test_what_was_remarked_about_the_files_is_shown_warnings_first(empty: Desk, tmp_path: Path) -> None:
+    """A judge's equal grades were kept by declaration: the proposer read it at ingest, the reviewer reads it here."""
+    rows = [{"prompt": f"Say {number}.", "chosen": "yes", "rejected": "no", "chosen_rating": 4, "rejected_rating": 4} for number in range(3)]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    foreign = ForeignFile("argilla", ("worker-curator-01",), {"ids": "line", "origin": "verified", "ties": "keep"})
+    ingest(tmp_path / "a.jsonl", empty.workspace, now=NOW, round_id="foreign", foreign=foreign)
+    text = said(overview("foreign"), "section-files")
+    assert text.index("warning") < text.index("a.jsonl: ") and "no pair has policy_logp_chosen" in text
+    assert "a.jsonl was read as argilla" not in text
+
+
+def test_a_round_with_nothing_to_remark_has_no_such_section(pages: Desk) -> None:
+    assert "section-files" not in sheets(overview("worked-example"))
