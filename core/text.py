@@ -1,4 +1,4 @@
-"""Untrusted text made visible: what a terminal, a log or a page may print.
+"""Text for display: untrusted text made visible, and counts and lists in words.
 
 Control characters, bidirectional overrides and zero-width characters could hide or reorder what a reviewer reads, so
 they are shown as marks (``␛``, ``⟦U+202E⟧``). The text itself is never changed on disk: this is for display only.
@@ -6,6 +6,7 @@ they are shown as marks (``␛``, ``⟦U+202E⟧``). The text itself is never ch
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from typing import Final
 
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp"})
@@ -37,3 +38,23 @@ def visible_line(text: str) -> str:
 def shortened(text: str, limit: int) -> str:
     """The first ``limit`` characters, and how many more there are."""
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text) - limit} more characters)"
+
+
+def count_of(number: int, noun: str, many: str | None = None) -> str:
+    """A count with its noun. ``many``: the plural where it is not the noun and an s.
+
+    >>> count_of(1, "case"), count_of(1200, "case"), count_of(2, "task id alone", "task ids alone")
+    ('1 case', '1,200 cases', '2 task ids alone')
+    """
+    return f"{number:,} {noun if number == 1 else many or noun + 's'}"
+
+
+def first_of(names: Sequence[str], most: int, *, total: int | None = None) -> str:
+    """The first ``most`` names of a list, and how many more there are. ``total``: how many there are where ``names`` holds the first alone.
+
+    >>> first_of(["a", "b", "c"], 2), first_of(["a", "b"], 2), first_of(["a"], 2, total=1201)
+    ('a, b and 1 more', 'a, b', 'a and 1,200 more')
+    """
+    shown = names[:most]
+    left = (len(names) if total is None else total) - len(shown)
+    return ", ".join(shown) + (f" and {left:,} more" if left else "")

@@ -17,6 +17,7 @@ from core.pairs.locked_tasks import UNJUDGED
 from core.rounds.locked_file import read_items
 from core.rounds.workspace import Workspace
 from core.settings import SETTINGS
+from core.text import first_of
 
 _SHOWN: Final[int] = SETTINGS["contamination"]["shown"]
 _NAMED: Final[int] = SETTINGS["display"]["named_ids"]
@@ -106,10 +107,9 @@ def print_gaps(unjudged: Mapping[str, Any], not_looked_for: Sequence[Mapping[str
             more = f" ({len(listed) - _SHOWN:,} more are in the report of --json.)" if len(listed) > _SHOWN else ""
             output.line(f"Why: {said}. If it is another numbering, say so with --leave-out id; else write the id as it stands there.{more}")
     for one in not_looked_for:
-        names = ", ".join(item["id"] for item in one["listed"][:_NAMED])
-        more = f" and {one['items'] - _NAMED:,} more" if one["items"] > _NAMED else ""
+        names = first_of([item["id"] for item in one["listed"]], _NAMED, total=one["items"])
         by = "by a task id" if one["rule"] == SAME_TASK else "by a text"
-        output.line(f"Not looked for {by}: {names}{more}: {one['why']}.")
+        output.line(f"Not looked for {by}: {names}: {one['why']}.")
 
 
 def _print_findings(listed: list[Mapping[str, Any]], every: int) -> None:
@@ -126,8 +126,7 @@ def _place(spans: list[list[int]]) -> str:
     """Where the shared stretches stand; nothing for a task id."""
     if not spans:
         return ""
-    more = f" and {len(spans) - _NAMED:,} more" if len(spans) > _NAMED else ""
-    return f", characters {', '.join(f'{first}-{end}' for first, end in spans[:_NAMED])}{more}"
+    return f", characters {first_of([f'{first}-{end}' for first, end in spans], _NAMED)}"
 
 
 def _row(one: Mapping[str, Any]) -> tuple[Cell, ...]:

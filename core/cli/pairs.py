@@ -18,7 +18,7 @@ from core.cli.ingest import print_notes
 from core.cli.options import JsonOption
 from core.cli.out_files import refuse_existing, written
 from core.errors import EXIT, RoundError, Where
-from core.gates.contamination import items_not_looked_for, unjudged_items
+from core.gates.rollout_report import holdout_in
 from core.grid import Grid, default_grid, load_grid
 from core.pairs.held_out import HeldOut
 from core.pairs.pairing import REASONS, Pairing, PairingRules, pair_rollouts
@@ -84,7 +84,8 @@ def pairs_command(
         document = {
             **found.as_dict(), "why_no_pairs": None if pairing.pairs else found.why_none,
             "grid_digest": rules.digest, "policy": policy, "out_sha256": digest, "rollouts_sha256": file_digest(rollouts),
-            "holdout": None if items is None else _holdout_document(items, held_out), "notes": [note.document() for note in notes],
+            "holdout": None if items is None else {"name": items.name, "sha256": items.sha256, **(holdout_in(held_out) or {})},
+            "notes": [note.document() for note in notes],
         }
         if summary is not None:
             summary.write((json.dumps(document, ensure_ascii=True, indent=1, allow_nan=False) + "\n").encode())
@@ -140,19 +141,6 @@ def _held_out(items: ItemFile | None, grid: Grid, left_out: Sequence[str], grade
     return HeldOut.of_items(
         items.items, grid.integer("contamination_ngram_words"), grid.fraction("contamination_coverage"), left_out=left_out, graders=graders,
     )
-
-
-def _holdout_document(items: ItemFile, held_out: HeldOut) -> dict[str, Any]:
-    """What was looked for, what was found, and what was not looked for and why."""
-    check = held_out.check
-    if check is None:
-        raise AssertionError("items were given")
-    return {
-        "name": items.name, "sha256": items.sha256, "items": check.items, "rollouts_held_out": dict(held_out.rollouts),
-        "items_in_rollouts": [{"item": item, "id": check.names[item], "hits": hits} for item, hits in check.items_hit()],
-        "not_judged": unjudged_items(check, check.tasks.unjudged()), "not_looked_for": items_not_looked_for(check),
-        "skipped": [{"rule": rule, "why": why} for rule, why in check.skipped()],
-    }
 
 
 def _write(file: IO[bytes], pairing: Pairing, replies: Iterator[Rollout]) -> str:

@@ -13,6 +13,7 @@ from core.gates import rollout_words
 from core.gates.rollout_report import rollouts_of
 from core.rounds.workspace import Workspace
 from core.settings import SETTINGS
+from core.text import count_of
 
 _SHOWN: Final[int] = SETTINGS["rollouts"]["shown"]
 
@@ -63,7 +64,7 @@ def _print_comparison(found: Mapping[str, Any]) -> None:
     rows = [(rollout_words.KIND_TITLES[kind], count, why) for kind, count, why in rollout_words.comparison_rows(found)]
     output.table(("the round's pairs", "pairs", "of them"), rows, right=("pairs",))
     if found["comparison"]["quarantined"]:
-        output.line(f"Not compared: {rollout_words.counted(found['comparison']['quarantined'], 'quarantined pair row')}.")
+        output.line(f"Not compared: {count_of(found['comparison']['quarantined'], 'quarantined pair row')}.")
     listed = found["listed"][:_SHOWN]
     if listed:
         output.line()

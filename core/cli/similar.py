@@ -10,6 +10,7 @@ from core.cli.options import DEFAULT_WORKSPACE, GridOption, JsonOption, RoundArg
 from core.gates.near_duplicates import NearDuplicateReport, near_duplicates_of
 from core.rounds.workspace import Workspace
 from core.settings import SETTINGS
+from core.text import count_of
 
 _SHOWN: Final[int] = SETTINGS["near_duplicates"]["shown"]
 
@@ -41,7 +42,7 @@ def _print(report: NearDuplicateReport) -> None:
     found = report.document
     texts, rules, method = found["texts"], found["rules"], found["method"]
     output.line(
-        f"{texts['in_clusters']:,} of {texts['compared']:,} {found['field']} texts are near-duplicates, in {_many(found['clusters'], 'cluster')}; "
+        f"{texts['in_clusters']:,} of {texts['compared']:,} {found['field']} texts are near-duplicates, in {count_of(found['clusters'], 'cluster')}; "
         f"the largest has {found['largest']:,}.", "strong",
     )
     output.facts([
@@ -50,9 +51,9 @@ def _print(report: NearDuplicateReport) -> None:
                        f"probability {method['chance_to_miss_at_the_bound']}"),
     ])
     if texts["without_words"]:
-        output.line(f"Not compared: {_many(texts['without_words'], 'text')} without words.")
+        output.line(f"Not compared: {count_of(texts['without_words'], 'text')} without words.")
     if texts["left_out"]:
-        output.line(f"Not compared: {_many(texts['left_out'], 'text')} beyond what is held in memory at once.", "held")
+        output.line(f"Not compared: {count_of(texts['left_out'], 'text')} beyond what is held in memory at once.", "held")
     if found["cut"]:
         output.line(f"Cut short {found['cut']:,} times, where many texts share a rare shingle: clusters may be larger than shown.", "held")
     listed = found["listed"][:_SHOWN]
@@ -60,7 +61,7 @@ def _print(report: NearDuplicateReport) -> None:
         return
     columns = ("texts", "different", "similarity", "pairs")
     rows = [(one["size"], one["different_texts"], one["jaccard"], ", ".join(one["pair_ids"])) for one in listed]
-    output.table(columns, rows, right=columns[:-1], title=f"The {len(listed):,} largest of {_many(found['clusters'], 'cluster')}")
+    output.table(columns, rows, right=columns[:-1], title=f"The {len(listed):,} largest of {count_of(found['clusters'], 'cluster')}")
     for one in listed:
         first, second = one["example"]
         if first["text"] == second["text"]:
@@ -68,7 +69,3 @@ def _print(report: NearDuplicateReport) -> None:
             continue
         for example in (first, second):
             output.line(f"{example['pair_id']}: {example['text']}")
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -27,7 +27,7 @@ from core.rounds.columns import PAIR_COLUMNS, Kind
 from core.rounds.folder import Round
 from core.rounds.note import Note
 from core.rounds.readers.containers import SUFFIXES, first_values, raw_rows
-from core.rounds.readers.format import Declared
+from core.rounds.readers.format import COLUMN, Declared
 from core.rounds.readers.formats import AUTO, checked_options, detect, format_named
 from core.rounds.readers.packed import name_parts
 from core.rounds.readers.rollout_gaps import nothing_usable
@@ -138,7 +138,7 @@ def foreign_rows(path: Path, format_name: str, options: dict[str, str], notes: l
     if chosen.part != _PART:
         raise typer.BadParameter(f"{chosen.name} holds {chosen.part}, not pairs", param_hint="--format")
     first = next(iter(first_values(path, path.name)), None)
-    given = set(first if isinstance(first, dict) else ()) | {name.removeprefix("column.") for name in options}
+    given = set(first if isinstance(first, dict) else ()) | {name.removeprefix(COLUMN) for name in options}
     unused = {option: value for option, column, value in _UNUSED if option in chosen.options and column not in given}
     return chosen.rows(Declared(path, path.name, checked_options(chosen, unused | options, Where(field="--option")), notes))
 

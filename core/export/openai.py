@@ -10,13 +10,12 @@ from core.export.shape import Row, Shape, single
 from core.export.tool_calls import with_text_arguments
 from core.export.trl import wired
 from core.export.turns import Unfit
-
-_ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool"})
+from core.rounds.messages import ROLES
 
 
 def _row(pair: ExportPair) -> Row:
     prompt, chosen, rejected = wired(pair)
-    strange = sorted({message["role"] for message in (*prompt, *chosen, *rejected)} - _ROLES)
+    strange = sorted({message["role"] for message in (*prompt, *chosen, *rejected)} - set(ROLES))
     if strange:
         raise Unfit(f"a message is a {strange[0]}'s")
     given: Row = {"messages": with_text_arguments(prompt)}

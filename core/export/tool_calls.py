@@ -95,8 +95,3 @@ def _text_arguments(call: dict[str, Any]) -> dict[str, Any]:
 def json_text(value: Any) -> str:
     """A JSON value as text inside another document."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
-
-
-def has_calls(messages: list[Message]) -> bool:
-    """Whether any message calls a tool or answers for one."""
-    return any(message.get("tool_calls") or message["role"] == "tool" for message in messages)

@@ -18,6 +18,7 @@ from core.pairs.cutoff import BASES, COMPLETION_CHARACTERS, ESTIMATED, EXACT, PR
 from core.pairs.cutoff_batch import SIDES, CutCount, EqualPair
 from core.settings import SETTINGS
 from core.statistics.ratio import decimal_text, json_double, json_integer
+from core.text import count_of
 
 CODE: Final = "equal_under_cutoff"
 _LISTED: Final[int] = SETTINGS["cutoff"]["listed"]
@@ -87,7 +88,7 @@ def not_known(cutoff: CutOff) -> list[str]:
 
 def equal_words(cutoff: CutOff, found: Equal) -> str:
     """Why a pair is equal under the cut-off, in one sentence without the pair's id."""
-    shared = f"{_plural(found.shared, 'character')} at the {cutoff.keeps} are the same"
+    shared = f"{count_of(found.shared, 'character')} at the {cutoff.keeps} are the same"
     return f"Cut to {cutoff.words()}, chosen and rejected are the same ({found.basis}): {shared}{_tokens_words(cutoff, found)}."
 
 
@@ -95,7 +96,7 @@ def _tokens_words(cutoff: CutOff, found: Equal) -> str:
     if found.basis == EXACT or found.estimates is None:
         return ", in the text that is made of the messages" if found.basis == ESTIMATED else ""
     if found.basis == PROVED:
-        return f", at least {_plural(found.at_least, 'token')}"
+        return f", at least {count_of(found.at_least, 'token')}"
     low, high = (decimal_text(value, _DECIMALS) for value in sorted(found.estimates))
     about = f", about {low if low == high else f'{low} to {high}'} tokens"
     if found.prompt_tokens is None:
@@ -115,17 +116,17 @@ def headline(document: Mapping[str, Any]) -> str:
     named = ", ".join(f"{equal[basis]:,} {basis}" for basis in BASES if equal[basis])
     first = document["listed"][0]["pair_id"]
     return (
-        f"{kept}: that makes chosen and rejected equal in {equal['total']:,} of {_plural(document['pairs'], 'admitted pair')} ({named}), "
+        f"{kept}: that makes chosen and rejected equal in {equal['total']:,} of {count_of(document['pairs'], 'admitted pair')} ({named}), "
         f"{'pair' if equal['total'] == 1 else 'the first is pair'} {first}. A cut-off rejects none: they are kept, and would train nothing."
     )
 
 
 def _cut_sentences(document: Mapping[str, Any]) -> list[str]:
-    sides = [f"{_plural(document[f'{side}_cut'], f'{side} answer')}{_more(document[f'{side}_cut_estimated'])}" for side in SIDES]
+    sides = [f"{count_of(document[f'{side}_cut'], f'{side} answer')}{_more(document[f'{side}_cut_estimated'])}" for side in SIDES]
     said = [f"Of the admitted pairs it cuts {' and '.join(sides)}."]
     left = document["equal"]["nothing_left"]
     if left:
-        said.append(f"In {_plural(left, 'pair')} the prompt alone fills it, by estimate: some trainers leave such pairs out.")
+        said.append(f"In {count_of(left, 'pair')} the prompt alone fills it, by estimate: some trainers leave such pairs out.")
     return said
 
 
@@ -133,16 +134,6 @@ def _more(count: int) -> str:
     return f" (and {count:,} more by estimate)" if count else ""
 
 
-def cutoff_sentences(document: Mapping[str, Any]) -> list[str]:
-    """What the assessment says of its declared cut-off; nothing where none is declared."""
-    found: Mapping[str, Any] | None = document.get("cutoff")
-    return [] if found is None else list(found["sentences"])
-
-
 def cutoff_notes(document: Mapping[str, Any] | None) -> list[dict[str, str]]:
     """The note of the engine where a cut-off makes admitted pairs equal. ``document``: the member ``cutoff``."""
     return [{"code": CODE, "text": headline(document)}] if document is not None and document["equal"]["total"] else []
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun if count == 1 else noun + 's'}"

@@ -23,7 +23,7 @@ from core.statistics.reliability import Reliability
 from core.statistics.result import Interval
 from core.statistics.sign_test import SignTest
 from core.statistics.verdict import interval_text, points_text
-from core.text import shortened
+from core.text import count_of, first_of, shortened
 
 Found = TypeVar("Found")
 _DECIMALS: Final[int] = SETTINGS["statistics"]["decimals"]
@@ -53,11 +53,6 @@ def decimal(value: Fraction | float | None, reason: str | None = None) -> str:
 def figure(ratio: Ratio) -> str:
     """An exact figure that is no share of cases (kappa, PABAK) as a decimal, or why there is none."""
     return decimal(ratio.value, ratio.undefined)
-
-
-def count_of(number: int, noun: str, many: str | None = None) -> str:
-    """``1 case``, ``1,200 cases``."""
-    return f"{number:,} {noun if number == 1 else many or noun + 's'}"
 
 
 def percent_interval(interval: Interval) -> str:
@@ -295,9 +290,8 @@ def history_sentences(evidence: EarlierRound, alpha: Fraction) -> list[str]:
             f"{sign_words(drift.verifier.test, alpha)}.",
         )
     if evidence.reworded:
-        more = len(evidence.reworded) - _NAMED
-        shown = ", ".join(evidence.reworded[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
-        said.append(f"{count_of(len(evidence.reworded), 'case')} with the same id and other texts, left out: {shown}.")
+        named = first_of(evidence.reworded, _NAMED)
+        said.append(f"{count_of(len(evidence.reworded), 'case')} with the same id and other texts, left out: {named}.")
     if drift.n and not evidence.by_text:
         said.append("Compared by case id alone: a round without texts cannot show whether the cases are the same.")
     return [*said, changes_sentence(evidence.changes)]

@@ -7,7 +7,7 @@ them; otherwise they are shown, as a warning where the figure is bad.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -166,8 +166,3 @@ def distinct_reviewer(proposers: Sequence[str], reviewer: str | None, registry: 
         "distinct_reviewer", not same, observed=f"{reviewer} reviews, {names} proposed", bound="another person", page="sign_off", detail=detail,
         remedy="Another person has to review: nobody approves their own round.",
     )
-
-
-def blocking(checks: Iterable[Check]) -> list[Check]:
-    """The checks that keep the round from being promoted."""
-    return [check for check in checks if check.blocks]

@@ -98,13 +98,14 @@ def held_out_of(source: Round, grid: Grid) -> HeldOut:
     return HeldOut.of_items(source.holdout_items(), grid.integer(n), grid.fraction(share), graders=_declared(source).holdout_graders)
 
 
-def _holdout(held_out: HeldOut) -> dict[str, Any] | None:
-    """What of the holdout is in the rollouts, and what could not be told; None where there are no items."""
+def holdout_in(held_out: HeldOut) -> dict[str, Any] | None:
+    """What of the holdout is in the rollouts, once they were marked, what was not looked for and why; None where there are no items."""
     check = held_out.check
     if check is None or not check.items:
         return None
     return {
-        "items": check.items, "rollouts_held_out": dict(held_out.rollouts), "items_in_rollouts": len(check.items_hit()),
+        "items": check.items, "rollouts_held_out": dict(held_out.rollouts),
+        "items_in_rollouts": [{"item": item, "id": check.names[item], "hits": hits} for item, hits in check.items_hit()],
         "not_judged": unjudged_items(check, check.tasks.unjudged()), "not_looked_for": items_not_looked_for(check),
         "skipped": [{"rule": rule, "why": why} for rule, why in check.skipped()],
     }
@@ -120,7 +121,7 @@ def report_on(source: Round, grid: Grid, destination: Path, *, progress: Progres
     steps = _Steps(progress, rollout_count(source) * (1 + source.has("pairs")) + source.pair_count)
     policy, rules, held_out = _declared(source).policy, PairingRules.from_grid(grid), held_out_of(source, grid)
     pairing = pair_rollouts(steps.counted(stored_rollouts(source)), rules, policy=policy, held_out=held_out)
-    held = _holdout(held_out)
+    held = holdout_in(held_out)
     compared: list[Compared] | None = None
     if source.has("pairs"):
         given = list(steps.counted(given_pairs(source)))

@@ -9,6 +9,7 @@ from core.pairs.given_pairs import CHANGED, KINDS, LACKING, NOT_MADE, SAME, SWAP
 from core.pairs.pairing_report import reason_text
 from core.rounds.rollout_faults import REASONS as FAULTS
 from core.statistics.ratio import decimal_text, percent_text
+from core.text import count_of
 
 Document = Mapping[str, Any]
 FIELD_WORDS: Final[Mapping[str, str]] = {"prompt": "prompt", "chosen": "chosen reply", "rejected": "rejected reply", "task": "task id"}
@@ -18,22 +19,17 @@ KIND_TITLES: Final[Mapping[str, str]] = {
 }
 
 
-def counted(number: int, noun: str) -> str:
-    """``1 pair``, ``1,200 pairs``."""
-    return f"{number:,} {noun if number == 1 else f'{noun}s'}"
-
-
 def headline(document: Document) -> str:
     """Whether the round's pairs are what the rule makes of its rollouts, in one sentence."""
-    found, made = document["comparison"], counted(document["pairs"], "pair")
-    rule = f"the rule makes {made} of {counted(document['rows'], 'rollout')}"
+    found, made = document["comparison"], count_of(document["pairs"], "pair")
+    rule = f"the rule makes {made} of {count_of(document['rows'], 'rollout')}"
     if found is None:
         return f"{rule[:1].upper()}{rule[1:]}; the round has no pairs to compare"
     given, same = found["pairs"], found[SAME]
     if not given:
         return f"The round has no pair, and {rule}"
     if same == given and not found[LACKING]:
-        return f"{'The only pair is' if given == 1 else f'All {given:,} pairs are'} what the rule makes of {counted(document['rows'], 'rollout')}"
+        return f"{'The only pair is' if given == 1 else f'All {given:,} pairs are'} what the rule makes of {count_of(document['rows'], 'rollout')}"
     others = [
         f"{found[kind]:,} {words}" for kind, words in (
             (CHANGED, "changed after pairing"), (SWAPPED, "with its sides exchanged" if found[SWAPPED] == 1 else "with their sides exchanged"),
@@ -43,7 +39,7 @@ def headline(document: Document) -> str:
     lacks = f"; it makes {found[LACKING]:,} that the round lacks" if found[LACKING] else ""
     verb = "is" if same == 1 else "are"
     said = f" ({', '.join(others)})" if others else ""
-    return f"{same:,} of {counted(given, 'pair')} {verb} what the rule makes of the rollouts{said}{lacks}"
+    return f"{same:,} of {count_of(given, 'pair')} {verb} what the rule makes of the rollouts{said}{lacks}"
 
 
 def where_they_went(document: Document) -> list[tuple[str, int]]:
@@ -96,7 +92,7 @@ def rule_words(document: Document) -> str:
     rules, policy = document["rules"], document["policy"]
     return (
         f"a rollout passes from {exact_text(rules['pair_pass_reward'])} on, a pair is {exact_text(rules['min_reward_margin'])} or more apart, "
-        f"{counted(rules['max_pairs_per_task'], 'pair')} a task at most, matched in length; "
+        f"{count_of(rules['max_pairs_per_task'], 'pair')} a task at most, matched in length; "
         f"{'every policy' if policy is None else f'the policy {policy} alone'}"
     )
 
@@ -106,7 +102,7 @@ def holdout_words(document: Document) -> str:
     holdout, graders = document["holdout"], document["holdout_graders"]
     held = "no locked item"
     if holdout is not None:
-        held = f"task ids and prompts of {counted(holdout['items'], 'locked item')}"
+        held = f"task ids and prompts of {count_of(holdout['items'], 'locked item')}"
         unsure = holdout["not_judged"]["items"]
         held += f" ({unsure:,} of them cannot be judged by the ids of these rollouts)" if unsure else ""
     named = f"graders or sources {', '.join(graders)}" if graders else "no grader declared"
@@ -120,7 +116,7 @@ def eval_words(document: Document) -> str | None:
         return None
     count, verb = found["eval_sourced"], "has" if found["eval_sourced"] == 1 else "have"
     return (
-        f"{count:,} of {counted(found['pairs'], 'pair')} of this round {verb} a rollout whose task, prompt or grade belongs to the holdout: "
+        f"{count:,} of {count_of(found['pairs'], 'pair')} of this round {verb} a rollout whose task, prompt or grade belongs to the holdout: "
         "the held-out scorer becomes the reward, and the holdout measures nothing any more"
     )
 

@@ -7,6 +7,7 @@ from typing import Final
 from core.gates.style_report import NOT_JUDGED, MarkerFinding, StyleReport
 from core.settings import SETTINGS
 from core.statistics.ratio import decimal_text
+from core.text import count_of
 
 _DECIMALS: Final[int] = SETTINGS["statistics"]["decimals"]
 _NOTHING_TO_GO_BY: Final = ("nothing_to_judge", "language_not_covered", "no_reward")
@@ -55,7 +56,7 @@ def sentences(report: StyleReport) -> list[str]:
     ]
     lines += [f"Left out: {count:,} {_LEFT_OUT[code]}." for code, count in report.scope.get("left_out", {}).items()]
     faults = report.scope.get("rows_that_cannot_be_typed", 0)
-    lines += [f"Left out: {faults:,} {'row' if faults == 1 else 'rows'} that cannot be read as a pair."] if faults else []
+    lines += [f"Left out: {count_of(faults, 'row')} that cannot be read as a pair."] if faults else []
     if all(finding.not_judged is not None for finding in report.findings):
         return [*lines, "No marker could be judged, so nothing is known about what the style would teach."]
     loud = [finding for finding in report.findings if finding.flagged or finding.shown]

@@ -9,11 +9,10 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Final
 
 from core.canonical import canonical_bytes
-from core.pairs.graded import GradedReply, candidate_of, content_digest, prompt_turns
+from core.pairs.graded import ReplyTexts, content_digest, folded_digest, prompt_turns
 from core.pairs.pairing import TaskPair
 from core.pairs.pairing_rows import pair_id
 
@@ -39,25 +38,12 @@ WHY: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class GivenText:
-    """One side of a pair that was handed in, as pairing reads a reply."""
+    """One side of a pair that was handed in: the texts that pairing reads of a reply."""
 
     prompt: str | None
     prompt_messages: str | None
     response: str | None
     response_messages: str | None
-    line: int = 1
-    task_id: str | None = None
-    run: int | None = None
-    reward: Fraction | None = None
-    fault: str | None = None
-    policy: str | None = None
-    policy_logp: float | None = None
-    ref_logp: float | None = None
-    token_count: int | None = None
-    finish_reason: str | None = None
-    grader: str | None = None
-    source: str | None = None
-    task_number: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +60,11 @@ class GivenPair:
 
     @classmethod
     def of(cls, ordinal: int, pair_id: str, task_id: str | None, chosen: GivenText, rejected: GivenText) -> GivenPair:
-        one = candidate_of(chosen, Fraction(0), 0, held_out=False)
-        return cls(ordinal, pair_id, task_id or None, one.exact, content_digest(rejected), prompt_digest(chosen), one.prompt)
+        digests = content_digest(chosen), content_digest(rejected), prompt_digest(chosen), folded_digest(chosen)
+        return cls(ordinal, pair_id, task_id or None, *digests)
 
 
-def prompt_digest(reply: GradedReply) -> bytes:
+def prompt_digest(reply: ReplyTexts) -> bytes:
     """SHA-256 of the prompt as messages."""
     return hashlib.sha256(canonical_bytes(prompt_turns(reply))).digest()
 

@@ -21,12 +21,24 @@ _PLAIN: Final = {"role", "content"}
 Turn = dict[str, Any]
 
 
-class GradedReply(Protocol):
+class ReplyTexts(Protocol):
+    """The texts of one reply and of its prompt, with the RFC 8785 text of their messages where they came as messages."""
+
+    @property
+    def prompt(self) -> str | None: ...
+    @property
+    def prompt_messages(self) -> str | None: ...
+    @property
+    def response(self) -> str | None: ...
+    @property
+    def response_messages(self) -> str | None: ...
+
+
+class GradedReply(ReplyTexts, Protocol):
     """One reply with its reward: what ``core.rounds.readers.rollouts`` yields, and anything of the same shape.
 
-    Texts, with the RFC 8785 text of their messages where they came as messages. ``reward`` is exact, or None and then ``fault``
-    says why. Log-probs are sums in nats over ``token_count`` tokens. ``run`` numbers the replies of a policy to a task. ``task_number``: the
-    task's id was an integer, and its decimal text is the id here.
+    ``reward`` is exact, or None and then ``fault`` says why. Log-probs are sums in nats over ``token_count`` tokens. ``run`` numbers
+    the replies of a policy to a task. ``task_number``: the task's id was an integer, and its decimal text is the id here.
     """
 
     @property
@@ -37,14 +49,6 @@ class GradedReply(Protocol):
     def task_number(self) -> bool: ...
     @property
     def run(self) -> int | None: ...
-    @property
-    def prompt(self) -> str | None: ...
-    @property
-    def prompt_messages(self) -> str | None: ...
-    @property
-    def response(self) -> str | None: ...
-    @property
-    def response_messages(self) -> str | None: ...
     @property
     def reward(self) -> Fraction | None: ...
     @property
@@ -70,7 +74,7 @@ def folded_prompt(prompt: str) -> str:
     return " ".join(prompt.casefold().split())
 
 
-def turns_of(reply: GradedReply) -> list[Turn] | None:
+def turns_of(reply: ReplyTexts) -> list[Turn] | None:
     """The reply as messages, or None where it is plain text. A final text that is not the last assistant turn is one more turn."""
     if reply.response_messages is None:
         return None
@@ -80,7 +84,7 @@ def turns_of(reply: GradedReply) -> list[Turn] | None:
     return turns
 
 
-def _final_text(reply: GradedReply, turns: list[Turn]) -> str | None:
+def _final_text(reply: ReplyTexts, turns: list[Turn]) -> str | None:
     """The text of the reply where it says something that its messages do not."""
     if not reply.response or reply.response == _flattened(turns):
         return None
@@ -101,7 +105,7 @@ def assistant_text(turns: Iterable[Turn]) -> str:
     return "\n".join(turn.get("content") or "" for turn in turns if turn["role"] == _ASSISTANT)
 
 
-def reply_length(reply: GradedReply) -> int:
+def reply_length(reply: ReplyTexts) -> int:
     """Characters that the assistant wrote: the contents of its turns, and the final text where it is not the last of them.
     Tool calls, and the turns of users and tools, do not count."""
     turns = turns_of(reply)
@@ -110,7 +114,7 @@ def reply_length(reply: GradedReply) -> int:
     return sum(len(turn.get("content") or "") for turn in turns if turn["role"] == _ASSISTANT)
 
 
-def prompt_turns(reply: GradedReply) -> list[Turn]:
+def prompt_turns(reply: ReplyTexts) -> list[Turn]:
     """The prompt as messages."""
     if reply.prompt_messages is not None:
         turns: list[Turn] = json.loads(reply.prompt_messages)
@@ -118,14 +122,19 @@ def prompt_turns(reply: GradedReply) -> list[Turn]:
     return [{"role": _USER, "content": reply.prompt or ""}]
 
 
-def reply_turns(reply: GradedReply) -> list[Turn]:
+def reply_turns(reply: ReplyTexts) -> list[Turn]:
     """The reply as messages, a plain text as one assistant turn."""
     return turns_of(reply) or [{"role": _ASSISTANT, "content": reply.response or ""}]
 
 
-def content_digest(reply: GradedReply) -> bytes:
+def content_digest(reply: ReplyTexts) -> bytes:
     """SHA-256 of the reply as messages: what tells that a second reading saw the same rollout."""
     return _digest(reply_turns(reply))
+
+
+def folded_digest(reply: ReplyTexts) -> bytes:
+    """SHA-256 of the prompt as messages, without regard to case and white space."""
+    return _digest([turn | {"content": folded_prompt(turn.get("content") or "")} for turn in prompt_turns(reply)])
 
 
 def _digest(turns: list[Turn]) -> bytes:
@@ -166,7 +175,7 @@ class Candidate:
         return -self.reward, self.policy or "", -1 if self.run is None else self.run, self.exact, self.prompt, self.place
 
 
-def is_empty(reply: GradedReply) -> bool:
+def is_empty(reply: ReplyTexts) -> bool:
     """Whether the reply says nothing and calls no tool."""
     turns = turns_of(reply)
     if turns is None:
@@ -179,10 +188,9 @@ def candidate_of(reply: GradedReply, reward: Fraction, place: int, *, held_out: 
     turns = reply_turns(reply)
     stripped = [turn | {"content": (turn.get("content") or "").strip(SPACES)} for turn in turns]
     first = next((turn for turn in turns if turn["role"] == _ASSISTANT), turns[0])
-    prompt = [turn | {"content": folded_prompt(turn.get("content") or "")} for turn in prompt_turns(reply)]
     return Candidate(
         place=place, reward=reward, length=reply_length(reply), exact=_digest(turns), trimmed=_digest(stripped), first_turn=_digest([first]),
-        prompt=_digest(prompt), policy=reply.policy, grader=reply.grader, run=reply.run, held_out=held_out,
+        prompt=folded_digest(reply), policy=reply.policy, grader=reply.grader, run=reply.run, held_out=held_out,
         prompted=reply.prompt is not None or reply.prompt_messages is not None, counted=reply.token_count is not None,
         measured=reply.policy_logp is not None and reply.ref_logp is not None,
     )

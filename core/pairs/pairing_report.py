@@ -8,6 +8,7 @@ from statistics import median_high, median_low
 from typing import Any, Final
 
 from core.pairs.pairing import REASONS, Pairing
+from core.text import count_of
 
 REPORT_VERSION: Final = 1
 LENGTH_UNIT: Final = "characters that the assistant wrote"
@@ -100,7 +101,7 @@ class PairingReport:
     def why_none(self) -> str:
         """Why no pair was made, in one sentence; for a report without pairs."""
         pairing, rules = self.pairing, self.pairing.rules
-        tasks = "1 task" if pairing.tasks_seen == 1 else f"{pairing.tasks_seen:,} tasks"
+        tasks = count_of(pairing.tasks_seen, "task")
         if pairing.tasks_with_contrast:
             return f"in {tasks} every passing and failing rollout that are far enough apart in reward are the same reply"
         if pairing.unused["below_margin"]:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from core.pairs.scripts import mixed_script_words
 from core.pairs.templates import TemplateCluster, template_clusters
 from core.rounds.folder import Round
+from core.schemas import ALL_PARTS
 from core.settings import SETTINGS
 
 _NAMED: Final[int] = SETTINGS["display"]["page_rows"]
@@ -20,8 +21,8 @@ _NAMED: Final[int] = SETTINGS["display"]["page_rows"]
 def extra_columns(source: Round) -> dict[str, list[str]]:
     """Part -> the unknown columns that are kept in ``extra``, by name."""
     found: dict[str, list[str]] = {}
-    for part in ("judge_records", "pairs", "outcomes", "sanity", "ratings", "behaviours", "rollouts"):
-        if not source.has(part):
+    for part in ALL_PARTS:
+        if part == "holdout" or not source.has(part):
             continue
         column = (source.narrow(["extra"]) if part == "pairs" else source.table(part, ["extra"]))["extra"]
         names = {name for text in column.drop_null().to_pylist() for name in json.loads(text)}

@@ -16,6 +16,8 @@ from core.rounds.strict import described
 
 Message = dict[str, Any]
 _USER: Final = "user"
+ROLES: Final = ("system", "developer", _USER, "assistant", "tool")
+"""The roles of a chat as OpenAI's API has them, and as chat templates and trainers read them without being told."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from core.settings import SETTINGS
+from core.text import first_of
 
 SEVERITIES: Final = ("note", "warning")
 _NAMED: Final[int] = SETTINGS["display"]["named_ids"]
@@ -30,6 +31,4 @@ def warning(code: str, text: str) -> Note:
 
 def named(items: Iterable[str]) -> str:
     """The first few of a list, and how many more there are."""
-    items = list(items)
-    more = f" and {len(items) - _NAMED} more" if len(items) > _NAMED else ""
-    return ", ".join(map(repr, items[:_NAMED])) + more
+    return first_of(list(map(repr, items)), _NAMED)

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from typing import Final
 
 from core.rounds.declared import Source
+from core.rounds.readers.format import COLUMN
 
 _ARMS: Final = ("baseline", "candidate")
 _ARM: Final = "arm"
 _OF_PLACE: Final = frozenset((_ARM, "id", "prefix", "where", "slice", "cluster", "integer_ids"))
 """Options that say which rows and items are read, not what passes."""
-_COLUMN: Final = "column."
-_VERDICT: Final = "column.passed"
+_VERDICT: Final = f"{COLUMN}passed"
 _IFEVAL: Final = "ifeval"
 _RESULTS: Final = re.compile(r"(?:^|[^a-z])(?P<kind>strict|loose)(?:[^a-z]|$)", re.IGNORECASE)
 """IFEval's rows do not say whether they were checked strictly or loosely; the names of its files do."""
@@ -42,7 +42,7 @@ def _facts(source: Source) -> dict[str, str]:
 
 
 def _decides(option: str) -> bool:
-    return option not in _OF_PLACE and (not option.startswith(_COLUMN) or option == _VERDICT)
+    return option not in _OF_PLACE and (not option.startswith(COLUMN) or option == _VERDICT)
 
 
 def _shown(values: set[str] | None) -> str:

@@ -16,16 +16,16 @@ import pyarrow.compute as pc
 
 from core.errors import Where
 from core.rounds.columns import SIDES, TypedBatch
+from core.rounds.messages import ROLES
 from core.rounds.note import Note, warning
 from core.rounds.source import PlaceOf
 from core.rounds.strict import described
 from core.settings import SETTINGS
+from core.text import count_of
 
-KNOWN: Final = ("system", "developer", "user", "assistant", "tool")
-"""What chat templates and trainers read without being told."""
 _NAMED: Final[int] = SETTINGS["display"]["named_ids"]
 _ROLE: Final = '"role":"'
-_KNOWN_ROLE: Final = f"{_ROLE}(?:{'|'.join(KNOWN)})\""
+_KNOWN_ROLE: Final = f"{_ROLE}(?:{'|'.join(ROLES)})\""
 
 
 @dataclass
@@ -69,16 +69,12 @@ class RoleWatch:
 
     def notes(self) -> list[Note]:
         """One warning for each unusual role, the first few of them."""
-        usual = f"usual are {', '.join(KNOWN)}; a chat template that does not know it fails, or leaves the turn out"
+        usual = f"usual are {', '.join(ROLES)}; a chat template that does not know it fails, or leaves the turn out"
         told = [
-            warning("unknown_role", f"messages of the role {described(role)} in {_pairs(seen.pairs)}, first at {seen.first}: {usual}")
+            warning("unknown_role", f"messages of the role {described(role)} in {count_of(seen.pairs, 'pair')}, first at {seen.first}: {usual}")
             for role, seen in self._seen.items()
         ]
-        return told if not self._more else [*told, warning("unknown_role", f"messages of more such roles: {_pairs(self._more)}")]
-
-
-def _pairs(count: int) -> str:
-    return "1 pair" if count == 1 else f"{count} pairs"
+        return told if not self._more else [*told, warning("unknown_role", f"messages of more such roles: {count_of(self._more, 'pair')}")]
 
 
 def _may_have_others(column: pa.Array) -> Any:
@@ -90,5 +86,5 @@ def _may_have_others(column: pa.Array) -> Any:
 
 def _others(side: str, messages: str | None) -> Iterator[tuple[str, str]]:
     for position, message in enumerate([] if messages is None else json.loads(messages)):
-        if message["role"] not in KNOWN:
+        if message["role"] not in ROLES:
             yield message["role"], f"{side}[{position}].role"

@@ -12,7 +12,7 @@ from core.signing.ledger import LedgerEntry
 from core.signing.statement import Statement
 from core.statistics.probability import Probability
 from core.statistics.ratio import decimal_text, percent_text
-from core.text import visible_line
+from core.text import count_of, first_of, visible_line
 
 
 def _model(predicate: Mapping[str, Any], which: str) -> str:
@@ -82,12 +82,11 @@ def opened_sentence(opened: Mapping[str, Any]) -> str:
 def disputes_sentence(disputes: Mapping[str, Any]) -> str:
     """Which pairs the reviewer disputes, where the engine had them, and how many they had marked as seen."""
     count, named = disputes["count"], disputes["pairs"][:SETTINGS["display"]["named_ids"]]
-    seen = f"{_pairs(disputes['seen']) if disputes['seen'] else 'no pair'} marked as seen"
+    seen = f"{count_of(disputes['seen'], 'pair') if disputes['seen'] else 'no pair'} marked as seen"
     if not count:
         return f"The reviewer disputes no pair; {seen}."
-    said = ", ".join(f"{pair['pair_id']} ({pair['state'] or 'not in the round'})" for pair in named)
-    more = f" and {count - len(named):,} more" if count > len(named) else ""
-    return f"The reviewer disputes {_pairs(count)}: {said}{more}; {seen}."
+    said = first_of([f"{pair['pair_id']} ({pair['state'] or 'not in the round'})" for pair in named], len(named), total=count)
+    return f"The reviewer disputes {count_of(count, 'pair')}: {said}; {seen}."
 
 
 def sampling_sentence(sampling: Mapping[str, Any]) -> str:
@@ -97,15 +96,11 @@ def sampling_sentence(sampling: Mapping[str, Any]) -> str:
     defects, bound = sampling["defects"], sampling["bound"]["numerator"]
     ended = {"complete": "", "open": ", not finished", "ended_early": ", ended early"}[sampling["state"]]
     return (
-        f"The reviewer judged {sampling['judged']:,} of the {sampling['population']:,} admitted pairs blind{ended}: {defects:,} "
-        f"defect{'' if defects == 1 else 's'}, so at most {bound:,} of them are defects with {percent_text(parse_decimal(sampling['confidence']))} "
-        f"confidence. Reviewer and engine disagree on {_pairs(sampling['disagreements']['count'])}; kappa of reviewer and verifier "
+        f"The reviewer judged {sampling['judged']:,} of the {sampling['population']:,} admitted pairs blind{ended}: "
+        f"{count_of(defects, 'defect')}, so at most {bound:,} of them are defects with {percent_text(parse_decimal(sampling['confidence']))} "
+        f"confidence. Reviewer and engine disagree on {count_of(sampling['disagreements']['count'], 'pair')}; kappa of reviewer and verifier "
         f"{_kappa(sampling['kappa'])}."
     )
-
-
-def _pairs(count: int) -> str:
-    return f"{count:,} pair{'' if count == 1 else 's'}"
 
 
 def _kappa(kappa: Mapping[str, Any]) -> str:

@@ -20,6 +20,7 @@ from core.statistics.paired_intervals import excludes_zero, tango_interval
 from core.statistics.probability import Probability, level_text
 from core.statistics.ratio import MINUS, percent_text, rounded_decimal
 from core.statistics.result import Interval, Result
+from core.text import count_of
 
 _PERCENT: Final[int] = SETTINGS["display"]["percent_base"]
 _POINT_DECIMALS: Final[int] = SETTINGS["statistics"]["point_decimals"]
@@ -127,12 +128,8 @@ def flip_evidence(table: FlipTable, confidence: Level, test: Test) -> Evidence:
     )
 
 
-def _count(n: int, word: str) -> str:
-    return f"{n:,} {word}" if n == 1 else f"{n:,} {word}s"
-
-
 def _size(evidence: Evidence) -> str:
-    clusters = "" if evidence.units == evidence.n else f" in {_count(evidence.units, 'cluster')}"
+    clusters = "" if evidence.units == evidence.n else f" in {count_of(evidence.units, 'cluster')}"
     return f"n = {evidence.n:,}{clusters}"
 
 
@@ -140,7 +137,7 @@ def evidence_gaps(evidence: Evidence, alpha: Fraction, band: NoiseBand | None, m
     """What the numbers leave open. Too few items comes first and stands for the p-value and interval that follow from it."""
     gaps = []
     if evidence.smallest.fraction > alpha:
-        units = _count(evidence.units, "item" if evidence.units == evidence.n else "cluster")
+        units = count_of(evidence.units, "item" if evidence.units == evidence.n else "cluster")
         gaps.append(Gap("too_few_items", f"{_size(evidence)} (no result on {units} can reach p < {level_text(alpha)})"))
     else:
         if not evidence.p.at_most(alpha):

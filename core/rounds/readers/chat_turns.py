@@ -11,11 +11,12 @@ from typing import Any, Final
 from core.canonical import canonical_bytes, parse_json
 from core.errors import RoundError
 from core.rounds.columns import CellFault
+from core.rounds.messages import ROLES
 from core.rounds.strict import described
 
 Row = dict[str, Any]
-ROLES: Final[Mapping[str, str]] = {role: role for role in ("system", "developer", "user", "assistant", "tool")}
-"""The roles of a chat as OpenAI's API and chat templates have them, each for itself."""
+OWN_ROLES: Final[Mapping[str, str]] = {role: role for role in ROLES}
+"""The roles of a chat, each for itself."""
 
 
 def with_roles(messages: Sequence[Row], roles: Mapping[str, str], place: str) -> list[Row]:

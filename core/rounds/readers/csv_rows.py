@@ -98,12 +98,17 @@ def _row(names: list[str], cells: list[str]) -> dict[str, str] | CellFault:
 
 def json_cell(name: str, cell: str) -> Any:
     """A cell that was declared to be written as in JSON: a number, true or false. Raises CellFault; any other text comes back as it is."""
-    if cell not in _JSON_FLAGS and not (cell and set(cell) <= _JSON_NUMBER):
-        return cell
+    return cell == "true" if cell in _JSON_FLAGS else number_in(cell, name)
+
+
+def number_in(text: str, place: str) -> Any:
+    """The number that a text is, written as in JSON; the text where it is none. Raises CellFault for one that JSON does not allow (07)."""
+    if not text or not set(text) <= _JSON_NUMBER:
+        return text
     try:
-        return parse_json(cell)
+        return parse_json(text)
     except RoundError as error:
-        raise CellFault(name, error.code, error.expected, error.got) from None
+        raise CellFault(place, error.code, error.expected, error.got) from None
 
 
 def _refuse(code: str, expected: str, got: str, remedy: str, where: Where) -> NoReturn:

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from core.rounds.columns import TypedBatch
 from core.rounds.note import Note
 from core.rounds.typing_rows import RawRow
+
+COLUMN: Final = "column."
+"""Begins an option that maps a column: ``column.pair_id=prompt_id``."""
 
 
 @dataclass(frozen=True, slots=True)

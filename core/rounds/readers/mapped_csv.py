@@ -14,9 +14,9 @@ from core.errors import RoundError, Where
 from core.rounds.columns import PAIR_COLUMNS, CellFault, Kind
 from core.rounds.readers.containers import first_values
 from core.rounds.readers.csv_rows import json_cell
-from core.rounds.readers.format import Declared, Option
+from core.rounds.readers.format import COLUMN, Declared, Option
 from core.rounds.readers.packed import name_parts
-from core.rounds.readers.preference import COLUMN, Counts, Row, preference_format
+from core.rounds.readers.preference import Counts, Row, preference_format
 from core.rounds.strict import described
 from core.rounds.typing_rows import RawRow
 

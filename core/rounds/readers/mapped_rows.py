@@ -14,7 +14,7 @@ from core.errors import RoundError, Where
 from core.rounds.columns import PART_COLUMNS, CellFault, Kind
 from core.rounds.note import Note
 from core.rounds.readers.containers import raw_rows
-from core.rounds.readers.format import Declared, Format, Option
+from core.rounds.readers.format import COLUMN, Declared, Format, Option
 from core.rounds.readers.mapped_csv import json_number
 from core.rounds.readers.outcome_rows import OPTIONS, mapped
 from core.rounds.readers.places import IdPlace, placed, top
@@ -22,7 +22,6 @@ from core.rounds.readers.verdicts import PASS_OPTIONS, VerdictRule
 from core.rounds.strict import described, unknown_remedy
 from core.rounds.typing_rows import RawRow
 
-_COLUMN: Final = "column."
 _IS: Final = "="
 _INTEGERS: Final = "integer_ids"
 _NUMBERS: Final = "numbers"
@@ -79,7 +78,7 @@ class _Mapping:
     def __init__(self, declared: Declared, target: _Target) -> None:
         self._declared, self._target, options = declared, target, declared.options
         self._columns = {column.name: column for column in PART_COLUMNS[target.part]}
-        self._places: dict[str, str] = {name.removeprefix(_COLUMN): place for name, place in options.items() if name.startswith(_COLUMN)}
+        self._places: dict[str, str] = {name.removeprefix(COLUMN): place for name, place in options.items() if name.startswith(COLUMN)}
         column, option = target.constant or ("", "")
         self._constants = {column: options[option]} if option in options else {}
         self._check(column)
@@ -144,13 +143,13 @@ class _Mapping:
         needed = [*self._target.needed, *([constant] if constant and not self._constants else [])]
         for name in needed:
             if name not in self._places:
-                self._refuse("missing_option", name, f"a mapping of {name}", "nothing", f"declare {_COLUMN}{name}=PLACE")
+                self._refuse("missing_option", name, f"a mapping of {name}", "nothing", f"declare {COLUMN}{name}=PLACE")
         where = self._declared.options.get("where", _IS.join("ab"))
         if not all(where.partition(_IS)):
             self._refuse("bad_option", "where", "PLACE=TEXT", repr(where), "correct the option where")
 
     def _refuse(self, code: str, name: str, expected: str, got: str, remedy: str) -> NoReturn:
-        raise RoundError(code, expected=expected, got=got, remedy=remedy, where=Where(self._declared.file, field=f"{_COLUMN}{name}"))
+        raise RoundError(code, expected=expected, got=got, remedy=remedy, where=Where(self._declared.file, field=f"{COLUMN}{name}"))
 
 
 def _shown(value: Any) -> str:

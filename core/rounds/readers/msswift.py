@@ -144,8 +144,6 @@ def _call(told: list[Row], item: Row, place: str) -> None:
     told[-1] = {**last, "tool_calls": [*(last.get("tool_calls") or ()), *made["tool_calls"]]}
 
 
-
-
 def _recognise(rows: Sequence[Any], path: Path) -> str | None:
     if not all_have(rows, "messages") or not none_has(rows, "chosen", "rejected"):
         return None

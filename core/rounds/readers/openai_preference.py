@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from core.rounds.columns import CellFault
-from core.rounds.readers.chat_turns import ROLES, with_roles
+from core.rounds.readers.chat_turns import OWN_ROLES, with_roles
 from core.rounds.readers.preference import Counts, Row, all_have, messages_of, preference_format, put, taken
 from core.rounds.strict import described
 
@@ -25,9 +25,9 @@ def _shape(row: Row, options: Mapping[str, str], counts: Counts) -> Row:
     if not isinstance(given, dict):
         raise CellFault("input", "wrong_type", "an object with messages, or a list of messages", described(given))
     rest = dict(given)
-    prompt = with_roles(_at("input", rest, "messages"), ROLES, "input.messages")
+    prompt = with_roles(_at("input", rest, "messages"), OWN_ROLES, "input.messages")
     tools = {"tools": rest.pop("tools")} if "tools" in rest else {}
-    chosen, rejected = (with_roles(messages_of(row, side), ROLES, side) for side in _SIDES)
+    chosen, rejected = (with_roles(messages_of(row, side), OWN_ROLES, side) for side in _SIDES)
     return put(row, prompt=prompt, chosen=chosen, rejected=rejected, **tools) | ({"input": rest} if rest else {})
 
 

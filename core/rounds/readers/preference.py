@@ -18,7 +18,7 @@ from core.rounds.readers import log_probs, visible
 from core.rounds.readers.columnar import narrow_floats
 from core.rounds.readers.containers import first_values, raw_rows
 from core.rounds.readers.foreign_ids import IdRule
-from core.rounds.readers.format import Declared, Format, Option
+from core.rounds.readers.format import COLUMN, Declared, Format, Option
 from core.rounds.readers.packed import name_parts
 from core.rounds.strict import described, nearest
 from core.rounds.typing_rows import RawRow
@@ -33,7 +33,6 @@ the reader of the report should know. Raises CellFault."""
 
 Recognise = Callable[[Sequence[Any], Path], str | None]
 
-COLUMN: Final = "column."
 _DIGITS: Final[int] = SETTINGS["formats"]["id_digits"]
 _COLUMNS: Final[Mapping[str, Column]] = {column.name: column for column in PAIR_COLUMNS}
 _FLAGS: Final = ("chosen_verified_pass", "rejected_tombstone_fail")

@@ -18,10 +18,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
-from core.canonical import parse_json
 from core.errors import RoundError, Where
 from core.rounds.columns import CellFault
 from core.rounds.readers.columnar import narrow_members
+from core.rounds.readers.csv_rows import number_in
 from core.rounds.readers.format import Declared, Format, Option
 from core.rounds.readers.graded import FIRST, OPTIONS, Reply, check_complete, ends, grade, paired, undecided
 from core.rounds.readers.preference import Counts, Row, all_text, none_has, preference_format, put
@@ -33,7 +33,6 @@ _COMPLETIONS, _RESPONSE, _ANNOTATIONS, _RATING = "completions", "response", "ann
 _OVERALL, _FINE, _MEAN = "overall_score", "fine-grained_score", "ratings_mean"
 _ASPECTS: Final = ("instruction_following", "honesty", "truthfulness", "helpfulness")
 _NOT_RATED: Final = "N/A"
-_JSON_NUMBER: Final = frozenset("0123456789+-.eE")
 _DOUBTFUL: Final[int] = SETTINGS["ultrafeedback"]["doubtful_overall_score"]
 _SOUND_ABOVE: Final[int] = SETTINGS["ultrafeedback"]["sound_above_fine_grained"]
 _DOUBT: Final = "doubtful_overall_score"
@@ -59,12 +58,7 @@ def _number(value: Any, place: str, counts: Counts) -> Fraction | None:
     if value == _NOT_RATED:
         counts["not_rated", f"grades are {_NOT_RATED} and count as missing"] += 1
         return None
-    if isinstance(value, str):
-        try:
-            value = parse_json(value) if value and set(value) <= _JSON_NUMBER else value
-        except RoundError as error:
-            raise CellFault(place, error.code, error.expected, error.got) from None
-    return grade(value, place)
+    return grade(number_in(value, place) if isinstance(value, str) else value, place)
 
 
 def _rating(item: Row, aspect: str, place: str, counts: Counts) -> Fraction | None:

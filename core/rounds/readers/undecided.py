@@ -9,9 +9,9 @@ from core.errors import RoundError, Where
 from core.rounds.columns import SIDES
 from core.rounds.note import Note
 from core.rounds.readers.containers import SUFFIXES, refuse_unreadable, unknown_form
-from core.rounds.readers.format import Format
+from core.rounds.readers.format import COLUMN, Format
 from core.rounds.readers.packed import name_parts
-from core.rounds.readers.preference import COLUMN, all_text, none_has
+from core.rounds.readers.preference import all_text, none_has
 from core.rounds.strict import described
 
 _PROMPTS: Final = ("prompt", "instruction", "input", "question", "messages", "conversations")
