@@ -33,6 +33,6 @@ def read_cutoff(round_json: Reader, *, stored: bool) -> CutOff | None:
 def declared_twice(stated: CutOff, other: CutOff) -> RoundError:
     """The refusal of a cut-off that contradicts the one of the input."""
     return RoundError(
-        "declared_twice", expected=f"{stated.words()}, as the round.json declares", got=other.words(),
+        "said_twice", expected=f"{stated.words()}, as the round.json declares", got=other.words(),
         remedy="declare the cut-off once: in round.json, or as an option", where=Where(field=KEY),
     )

@@ -184,7 +184,7 @@ def without(*names: str) -> list[dict[str, Any]]:
     (pass_and_fail(reward=7), [], "no_usable_rollout", ["2 with a reward outside the declared range", "--option range=LEAST..MOST"]),
     (pass_and_fail(response=" "), [], "no_usable_rollout", ["2 with a reply that says nothing"]),
     (pass_and_fail(model="模型"), ["--policy", "other"], "no_such_policy", ["none of 2", "'模型'"]),
-    ([], [], "no_rollouts", ["a file without rows"]),
+    ([], [], "no_rows", ["a file without rows"]),
     ([{"response": "a", "reward": 1, "Aufgabe": "x"}], [], "missing_field", ["'Aufgabe'", "task=COLUMN"]),
 ])
 def test_a_file_of_which_nothing_can_be_paired_is_refused(

@@ -200,7 +200,7 @@ def test_half_a_declaration_is_a_fault_of_usage(tmp_path: Path, cli: Runner, opt
 def test_an_option_that_contradicts_the_input_is_refused_and_one_that_repeats_it_is_not(tmp_path: Path, cli: Runner) -> None:
     place = folder_of(tmp_path / "input", {"pairs": ROWS}, about=ROUND | {"training_cutoff": DECLARED})
     code, _, err = cli("ingest", place, "--cutoff", 512, "--cutoff-counts", "completion_tokens")
-    assert code == 4 and "declared_twice" in err and "the first 1,024 tokens of each answer" in err and "the first 512 tokens" in err
+    assert code == 4 and "said_twice" in err and "the first 1,024 tokens of each answer" in err and "the first 512 tokens" in err
     code, _, err = cli("ingest", place, "--cutoff", 0, "--cutoff-counts", "completion_tokens")
     assert code == 4 and "out_of_range" in err
     assert cli("ingest", place, "--cutoff", 1024, "--cutoff-counts", "completion_tokens")[0] == 0

@@ -28,7 +28,7 @@ def nothing_usable(declared: Declared, rows: int, unused: Mapping[str, int], tex
     """The refusal for a file none of whose ``rows`` can be paired. ``unused``: rows by reason; ``texts``: what a reason means."""
     where = Where(declared.file)
     if not rows:
-        return RoundError("no_rollouts", expected="at least one rollout", got="a file without rows", remedy="name the file of rollouts", where=where)
+        return RoundError("no_rows", expected="at least one rollout", got="a file without rows", remedy="name the file of rollouts", where=where)
     values = [value for value in first_values(declared.path, declared.file) if isinstance(value, dict)]
     if policy is not None and unused.get("other_policy") == rows:
         return _no_policy(declared, values, rows, policy)
