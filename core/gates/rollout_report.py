@@ -19,7 +19,8 @@ from core.errors import RoundError, Where
 from core.gates.contamination import items_not_looked_for, unjudged_items
 from core.grid import Grid
 from core.literals import code_digest
-from core.pairs.given_pairs import CHANGED, KINDS, LACKING, NOT_MADE, SAME, Compared, GivenPair, GivenText, tallied
+from core.pairs.given_pairs import CHANGED, KINDS, LACKING, NOT_MADE, SAME, Compared, GivenPair, GivenText, has_earlier_reply, tallied
+from core.pairs.graded import ReplyTexts
 from core.pairs.held_out import HeldOut
 from core.pairs.pairing import Pairing, PairingRules, pair_rollouts
 from core.pairs.pairing_report import PairingReport
@@ -41,6 +42,7 @@ _SETTINGS: Final = SETTINGS["rollouts"]
 _NOT_USABLE: Final = "no rollout can be used for a pair"
 Progress = Callable[[int, int], None]
 Row = TypeVar("Row")
+Reply = TypeVar("Reply", bound=ReplyTexts)
 
 
 @dataclass(frozen=True)
@@ -120,11 +122,12 @@ def report_on(source: Round, grid: Grid, destination: Path, *, progress: Progres
     a rollout and a pair, and one batch of texts."""
     steps = _Steps(progress, rollout_count(source) * (1 + source.has("pairs")) + source.pair_count)
     policy, rules, held_out = _declared(source).policy, PairingRules.from_grid(grid), held_out_of(source, grid)
-    pairing = pair_rollouts(steps.counted(stored_rollouts(source)), rules, policy=policy, held_out=held_out)
+    shape = _Shape()
+    pairing = pair_rollouts(shape.seen(steps.counted(stored_rollouts(source))), rules, policy=policy, held_out=held_out)
     held = holdout_in(held_out)
     compared: list[Compared] | None = None
     if source.has("pairs"):
-        given = list(steps.counted(given_pairs(source)))
+        given = list(steps.counted(given_pairs(source, whole_conversations=not shape.earlier_replies)))
         compared = compare(given, pairing, lambda: steps.counted(stored_rollouts(source)), policy=policy, held_out=held_out)
     rows = [_row(one) for one in compared or () if one.kind != SAME or one.held_out]
     with pq.ParquetWriter(destination / COMPARED_FILE, COMPARED, compression=SETTINGS["storage"]["parquet_compression"]) as writer:
@@ -147,17 +150,31 @@ class _Steps:
             yield row
 
 
-def given_pairs(source: Round) -> Iterator[GivenPair]:
-    """The round's pairs as digests, in their order."""
+class _Shape:
+    """Whether any rollout that passed has a turn of the assistant in its prompt."""
+
+    def __init__(self) -> None:
+        self.earlier_replies = False
+
+    def seen(self, rows: Iterable[Reply]) -> Iterator[Reply]:
+        """The rollouts as they are."""
+        for row in rows:
+            self.earlier_replies = self.earlier_replies or has_earlier_reply(row)
+            yield row
+
+
+def given_pairs(source: Round, *, whole_conversations: bool) -> Iterator[GivenPair]:
+    """The round's pairs as digests, in their order. ``whole_conversations``: no rollout has a turn of the assistant in its prompt, so that such
+    turns of a pair's prompt count with its replies, as they do in the rollouts."""
     for narrow, text in source.pair_batches():
         cells = [narrow[name].to_pylist() for name in ("ordinal", "pair_id", "task_id")]
         texts = [
             text[name].to_pylist() for side in ("prompt", "chosen", "rejected") for name in (side, f"{side}_messages")
         ]
         for ordinal, name, task, prompt, turns, chosen, chosen_turns, rejected, rejected_turns in zip(*cells, *texts, strict=True):
-            yield GivenPair.of(
-                ordinal, name, task, GivenText(prompt, turns, chosen, chosen_turns), GivenText(prompt, turns, rejected, rejected_turns),
-            )
+            sides = GivenText(prompt, turns, chosen, chosen_turns), GivenText(prompt, turns, rejected, rejected_turns)
+            one, other = (side.from_first_reply() for side in sides) if whole_conversations else sides
+            yield GivenPair.of(ordinal, name, task, one, other)
 
 
 def _row(one: Compared) -> dict[str, Any]:

@@ -1,18 +1,19 @@
 """Pairs that somebody hands in, as digests, and what can become of them beside the pairs that the rule makes of rollouts.
 
-Texts are compared as messages, exactly: a reply given as text is one assistant turn, a prompt given as text one user turn. Nothing here
-holds a text.
+Texts are compared as messages, exactly: a reply given as text is one assistant turn, a prompt given as text one user turn. Where a dialogue's
+prompt ends is a matter of the file: ``GivenText.from_first_reply`` splits a pair as rollouts are that come as whole conversations. Nothing here
+holds a text for long.
 """
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from core.canonical import canonical_bytes
-from core.pairs.graded import ReplyTexts, content_digest, folded_digest, prompt_turns
+from core.pairs.graded import ASSISTANT, ReplyTexts, Turn, content_digest, folded_digest, prompt_turns, reply_turns
 from core.pairs.pairing import TaskPair
 from core.pairs.pairing_rows import pair_id
 
@@ -44,6 +45,25 @@ class GivenText:
     prompt_messages: str | None
     response: str | None
     response_messages: str | None
+
+    def from_first_reply(self) -> GivenText:
+        """The same conversation with its prompt ending before the first turn of the assistant; itself where its prompt has no such turn."""
+        turns = prompt_turns(self)
+        first = _first_reply(turns)
+        if first is None:
+            return self
+        reply = canonical_bytes([*turns[first:], *reply_turns(self)]).decode()
+        asked = canonical_bytes(turns[:first]).decode() if first else None
+        return replace(self, prompt=None, prompt_messages=asked, response=None, response_messages=reply)
+
+
+def has_earlier_reply(reply: ReplyTexts) -> bool:
+    """Whether the prompt of a rollout holds a turn of the assistant: then its file says itself where the prompt ends."""
+    return f'"{ASSISTANT}"' in (reply.prompt_messages or "") and _first_reply(prompt_turns(reply)) is not None
+
+
+def _first_reply(turns: list[Turn]) -> int | None:
+    return next((place for place, turn in enumerate(turns) if turn["role"] == ASSISTANT), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 from core.canonical import canonical_bytes
 from core.pairs.normal_forms import SPACES, is_blank
 
-_ASSISTANT: Final = "assistant"
+ASSISTANT: Final = "assistant"
 _USER: Final = "user"
 _PLAIN: Final = {"role", "content"}
 Turn = dict[str, Any]
@@ -80,7 +80,7 @@ def turns_of(reply: ReplyTexts) -> list[Turn] | None:
         return None
     turns: list[Turn] = json.loads(reply.response_messages)
     if _final_text(reply, turns) is not None:
-        turns.append({"role": _ASSISTANT, "content": reply.response})
+        turns.append({"role": ASSISTANT, "content": reply.response})
     return turns
 
 
@@ -88,7 +88,7 @@ def _final_text(reply: ReplyTexts, turns: list[Turn]) -> str | None:
     """The text of the reply where it says something that its messages do not."""
     if not reply.response or reply.response == _flattened(turns):
         return None
-    said = [turn.get("content") or "" for turn in turns if turn["role"] == _ASSISTANT]
+    said = [turn.get("content") or "" for turn in turns if turn["role"] == ASSISTANT]
     return None if said and said[-1] == reply.response else reply.response
 
 
@@ -102,7 +102,7 @@ def _flattened(turns: list[Turn]) -> str:
 
 def assistant_text(turns: Iterable[Turn]) -> str:
     """What the assistant wrote, without tool calls and without what others said in between."""
-    return "\n".join(turn.get("content") or "" for turn in turns if turn["role"] == _ASSISTANT)
+    return "\n".join(turn.get("content") or "" for turn in turns if turn["role"] == ASSISTANT)
 
 
 def reply_length(reply: ReplyTexts) -> int:
@@ -111,7 +111,7 @@ def reply_length(reply: ReplyTexts) -> int:
     turns = turns_of(reply)
     if turns is None:
         return len(reply.response or "")
-    return sum(len(turn.get("content") or "") for turn in turns if turn["role"] == _ASSISTANT)
+    return sum(len(turn.get("content") or "") for turn in turns if turn["role"] == ASSISTANT)
 
 
 def prompt_turns(reply: ReplyTexts) -> list[Turn]:
@@ -124,7 +124,7 @@ def prompt_turns(reply: ReplyTexts) -> list[Turn]:
 
 def reply_turns(reply: ReplyTexts) -> list[Turn]:
     """The reply as messages, a plain text as one assistant turn."""
-    return turns_of(reply) or [{"role": _ASSISTANT, "content": reply.response or ""}]
+    return turns_of(reply) or [{"role": ASSISTANT, "content": reply.response or ""}]
 
 
 def content_digest(reply: ReplyTexts) -> bytes:
@@ -140,7 +140,7 @@ def folded_digest(reply: ReplyTexts) -> bytes:
 def _digest(turns: list[Turn]) -> bytes:
     """SHA-256 of messages. Lone turns of plain text are most of what there is, and are hashed without being written as JSON; their
     bytes begin with a role, those of JSON with a bracket."""
-    if len(turns) == 1 and turns[0].keys() == _PLAIN and isinstance(turns[0]["content"], str) and turns[0]["role"] in (_ASSISTANT, _USER):
+    if len(turns) == 1 and turns[0].keys() == _PLAIN and isinstance(turns[0]["content"], str) and turns[0]["role"] in (ASSISTANT, _USER):
         return hashlib.sha256(f"{turns[0]['role']}\n{turns[0]['content']}".encode()).digest()
     return hashlib.sha256(canonical_bytes(turns)).digest()
 
@@ -187,7 +187,7 @@ def candidate_of(reply: GradedReply, reward: Fraction, place: int, *, held_out: 
     """A usable reply without its texts."""
     turns = reply_turns(reply)
     stripped = [turn | {"content": (turn.get("content") or "").strip(SPACES)} for turn in turns]
-    first = next((turn for turn in turns if turn["role"] == _ASSISTANT), turns[0])
+    first = next((turn for turn in turns if turn["role"] == ASSISTANT), turns[0])
     return Candidate(
         place=place, reward=reward, length=reply_length(reply), exact=_digest(turns), trimmed=_digest(stripped), first_turn=_digest([first]),
         prompt=folded_digest(reply), policy=reply.policy, grader=reply.grader, run=reply.run, held_out=held_out,

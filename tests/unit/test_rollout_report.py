@@ -272,3 +272,39 @@ def test_no_text_of_a_round_with_rollouts_changes_its_verdict(tmp_path: Path) ->
     documents = [load_or_assess(Workspace(one.path.parents[1]), one, default_grid()).document for one in (with_part, bare)]
     assert documents[0]["checks"] == documents[1]["checks"]
     assert documents[0]["curation"] == documents[1]["curation"] and isinstance(with_part, Round)
+
+
+EARLIER = [{"role": "user", "content": "About a?"}, {"role": "assistant", "content": "Which?"}, {"role": "user", "content": "Any."}]
+
+
+def dialogue(prompted: bool, last: str, **more: Any) -> dict[str, Any]:
+    """A rollout of a task with an earlier turn of the assistant: as one conversation, or with what came before in a prompt of its own."""
+    said = [{"role": "assistant", "content": last}]
+    given = {"prompt": EARLIER, "response": said} if prompted else {"messages": [*EARLIER, *said]}
+    return {"task_id": "a", "token_count": 3} | given | more
+
+
+@pytest.mark.parametrize("prompted", [False, True], ids=["whole conversations", "prompts of their own"])
+def test_an_earlier_turn_of_the_assistant_is_no_difference(tmp_path: Path, prompted: bool) -> None:
+    """A pair has what came before in its prompt, as LLaMA-Factory and TRL write it. The reader of rollouts has it in the reply where the file
+    holds whole conversations only; both say the same."""
+    rollouts = [dialogue(prompted, "Yes.", rollout=0, reward=1), dialogue(prompted, "No.", rollout=1, reward=0)]
+    said = {"chosen": [{"role": "assistant", "content": "Yes."}], "rejected": [{"role": "assistant", "content": "No."}]}
+    same = pair(pair_id="a/0/1", task_id="a", prompt=EARLIER, **said)
+    found = report(tmp_path / "same", rollouts, [same]).document
+    assert rollout_words.headline(found) == "The only pair is what the rule makes of 2 rollouts"
+    # what the assistant said before is compared as well
+    other = [EARLIER[0], {"role": "assistant", "content": "What?"}, EARLIER[2]]
+    found = report(tmp_path / "other", rollouts, [same | {"prompt": other}]).document["comparison"]
+    assert found[CHANGED] == 1
+    assert found["changed_fields"] == ({"prompt": 1} if prompted else {"chosen": 1, "rejected": 1})
+
+
+def test_a_conversation_that_the_assistant_opens_is_no_difference_either(tmp_path: Path) -> None:
+    opened = [{"role": "assistant", "content": "Hello."}, {"role": "user", "content": "About a?"}]
+    said = [[{"role": "assistant", "content": text}] for text in ("Yes.", "No.")]
+    rollouts = [
+        {"task_id": "a", "token_count": 3, "rollout": n, "reward": 1 - n, "messages": [*opened, *said[n]]} for n in (0, 1)
+    ]
+    found = report(tmp_path, rollouts, [pair(pair_id="a/0/1", task_id="a", prompt=opened, chosen=said[0], rejected=said[1])])
+    assert found.document["comparison"][SAME] == 1
