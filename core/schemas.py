@@ -79,6 +79,8 @@ ROLLOUTS: Final = _schema(
 ``reward`` is the double whose shortest decimal was written, null where there is none; ``fault``
 says why a rollout cannot be used, null where it can. They feed no gate."""
 
+FLAGS: Final = ("chosen_verified_pass", "rejected_tombstone_fail")
+"""What a pair says that a verifier found: the chosen answer passes, the rejected one fails."""
 PARTS: Final = ("judge_records", "pairs", "holdout", "outcomes", "sanity")
 """Parts without which there is no receipt. ``pairs`` becomes two files (pairs, text); ``holdout`` is JSON; the rest are Parquet."""
 OPTIONAL_PARTS: Final = ("ratings", "behaviours", "rollouts")

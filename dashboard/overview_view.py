@@ -33,7 +33,7 @@ def evidence(document: Document, manifest: RoundManifest) -> list[Span]:
     if not failing:
         reasons = [item["detail"] for item in (document["refusal"] or {}).get("reasons", [])]
         return [text(f"No receipt can be written: {'; '.join(reasons)}.")]
-    said = "; ".join(f"{words.in_sentence(check['name'])} {check['observed']['text']} ({check['bound']['text']})" for check in failing)
+    said = "; ".join(f"{words.in_sentence(check['name'])}: {check['observed']['text']} ({check['bound']['text']})" for check in failing)
     return [candidate, text(" would not replace "), baseline, text(f", and no pair trains: {said}.")]
 
 
@@ -145,11 +145,12 @@ def remarks(notes: Iterable[Note]) -> list[list[Span]]:
     ]
 
 
-def facts_rows(document: Document, manifest: RoundManifest, grid: Grid) -> list[tuple[str, list[Span]]]:
-    """What the verdict stands on: round, models, lock, grid, engine."""
+def facts_rows(document: Document, manifest: RoundManifest, grid: Grid, *, flagged: bool = True) -> list[tuple[str, list[Span]]]:
+    """What the verdict stands on: round, models, lock, grid, engine. ``flagged``: a pair says what a verifier found."""
     lock = manifest.holdout_lock
     labels = manifest.verification == "dataset_label"
     verified = "flags are the data set's own labels, no program checked them" if labels else "a program checked the flags"
+    verified = verified if flagged else "no pair says what a verifier found"
     registered = "no registration" if lock is None else words.registered(lock.registered_at, lock.registered_by)
     gate = document["literal_gate"]
     return [

@@ -5,6 +5,7 @@ import streamlit as st
 
 from core.gates.assessment import headline
 from core.gates.strength_words import texts_of
+from core.rounds.notes import UNFLAGGED
 from core.settings import SETTINGS
 from core.signing.status import earlier_decisions, round_identity
 from dashboard import blocks, check_table, components, frame, grid_view, loaders, overview_view, strength_view
@@ -23,6 +24,7 @@ components.section(
     "checks", "Checks", check_table.checks_table("checks", document["checks"], texts_of(strength), label="Checks of this round"),
 )
 
+notes = loaders.round_remarks(view.round)
 left, right = st.columns(SETTINGS["dashboard"]["wide_narrow"], gap="large")
 with left:
     components.section("strength", "What the evidence can prove", strength_view.sentences_block(strength, with_checks=False))
@@ -31,7 +33,7 @@ with left:
         components.section("conditions", "What would have to be true", blocks.bullets(*conditions))
     if document["notes"]:
         components.section("notes", "Notes of the engine", blocks.bullets(*([note["text"]] for note in document["notes"])))
-    remarks = overview_view.remarks(loaders.round_remarks(view.round))
+    remarks = overview_view.remarks(notes)
     if remarks:
         components.section("files", "Notes on the files", blocks.bullets(*remarks))
     components.section("grid", "Grid keys that differ", *grid_view.comparison(view))
@@ -40,6 +42,8 @@ with left:
         blocks.prose(view.manifest.note) if view.manifest.note else blocks.paragraph(blocks.muted("The proposer left no note.")),
     )
 with right:
-    components.section("facts", "What this stands on", blocks.facts(overview_view.facts_rows(document, view.manifest, view.grid)))
+    flagged = all(note.code != UNFLAGGED for note in notes)
+    facts = overview_view.facts_rows(document, view.manifest, view.grid, flagged=flagged)
+    components.section("facts", "What this stands on", blocks.facts(facts))
 if document["judges"]:
     components.section("judges", "Judges", overview_view.judges_table(document))

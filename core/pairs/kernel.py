@@ -30,7 +30,7 @@ from core.pairs.figures import figures_of
 from core.pairs.keys import key_columns
 from core.pairs.rules import CurationRules
 from core.pairs.texts import blank_prompts, empty_answers, identical_answers
-from core.schemas import INVALID_CODES, REASONS, SCORED, STATES
+from core.schemas import FLAGS, INVALID_CODES, REASONS, SCORED, STATES
 
 Gates = Mapping[str, tuple[bool, str | None]]
 """judge_id -> (whether its gate is open, the first failing check)."""
@@ -125,7 +125,7 @@ def _overflows(logps: npt.NDArray[np.float64]) -> Flags:
 
 
 def _unverified(narrow: pa.RecordBatch, synthetic: Flags) -> Flags:
-    columns = [narrow[name] for name in ("chosen_verified_pass", "rejected_tombstone_fail")]
+    columns = [narrow[name] for name in FLAGS]
     not_true = ~flags(columns[0]) | ~flags(columns[1])
     # a synthetic pair may have no verdict: the calibrated judge stands in
     is_false = flags(pc.invert(columns[0])) | flags(pc.invert(columns[1]))

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from core.schemas import FLAGS
 from core.settings import SETTINGS
 
 MAX_SAFE_INTEGER: Final[int] = SETTINGS["json"]["max_safe_integer"]
@@ -78,7 +79,7 @@ PAIR_COLUMNS: Final[tuple[Column, ...]] = (
     *_required(Kind.ID, "pair_id"), *_required(Kind.CHOICE, "origin", choices=("verified", "synthetic")), *_optional(Kind.ID, "judge_id"),
     *_required(Kind.SIDE, *SIDES), *_optional(Kind.DOUBLE, *LOGPS),
     *_required(Kind.INTEGER, "chosen_token_count", "rejected_token_count", code="bad_token_count"),
-    *_verdicts("chosen_verified_pass", "rejected_tombstone_fail"),
+    *_verdicts(*FLAGS),
     *_optional(Kind.DOUBLE, "chosen_score", "rejected_score"), *_optional(Kind.TEXT, "task_id", "source"),
 )
 JUDGE_COLUMNS: Final[tuple[Column, ...]] = (
@@ -110,7 +111,7 @@ PART_COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
     "behaviours": BEHAVIOUR_COLUMNS, "rollouts": ROLLOUT_COLUMNS,
 }
 
-_MAY_LACK: Final = ("chosen_token_count", "rejected_token_count", "chosen_verified_pass", "rejected_tombstone_fail")
+_MAY_LACK: Final = ("chosen_token_count", "rejected_token_count", *FLAGS)
 FOREIGN_COLUMNS: Final[dict[str, tuple[Column, ...]]] = PART_COLUMNS | {
     "pairs": tuple(replace(column, required=False, nullable=True) if column.name in _MAY_LACK else column for column in PAIR_COLUMNS),
 }

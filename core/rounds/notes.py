@@ -21,9 +21,10 @@ from core.rounds.outcome_documents import differing_documents
 from core.rounds.quarantine import in_words, stored_reasons
 from core.rounds.rollout_faults import PART as ROLLOUTS
 from core.rounds.rollout_faults import REASONS, UNDECLARED, fault_counts, rollout_count
-from core.schemas import PARTS
+from core.schemas import FLAGS, PARTS
 from core.settings import SETTINGS
 
+UNFLAGGED: Final = "no_verifier_flags"
 _NAMED: Final[int] = SETTINGS["display"]["named_ids"]
 
 
@@ -33,6 +34,12 @@ def round_notes(source: Round) -> list[Note]:
         *source.manifest.reading_notes, *_parts(source), *_sources(source), *_cutoff(source), *_models(source), *_judges(source),
         *_pairs(source), *_outcomes(source), *_behaviours(source), *_rollouts(source), *_ids(source),
     ]
+
+
+def has_verifier_flags(source: Round) -> bool:
+    """Whether any pair says of either side what a verifier found; also where there are no pairs that could."""
+    flags = source.narrow(FLAGS) if source.pair_count else None
+    return flags is None or any(flags[name].null_count < flags.num_rows for name in FLAGS)
 
 
 def _parts(source: Round) -> Iterator[Note]:
@@ -95,6 +102,8 @@ def _pairs(source: Round) -> Iterator[Note]:
     empty = [name for name in LOGPS if columns[name].null_count == columns.num_rows]
     if empty:
         yield warning("missing_column", f"no pair has {', '.join(empty)}: all of them will be invalid (missing_logp)")
+    if not has_verifier_flags(source):
+        yield warning(UNFLAGGED, "no pair has a verifier's flag on either side: none of them can be admitted (unverified)")
 
 
 def _outcomes(source: Round) -> Iterator[Note]:

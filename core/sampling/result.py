@@ -17,6 +17,7 @@ from core.canonical import canonical_digest
 from core.grid import parse_decimal
 from core.sampling.journal import Label, Verdict
 from core.sampling.review import Sample
+from core.schemas import FLAGS
 from core.settings import SETTINGS
 from core.statistics.agreement import Confusion, cohen_kappa
 from core.statistics.ratio import Ratio, decimal_text, percent_text
@@ -25,7 +26,6 @@ VERDICTS: Final[tuple[Verdict, ...]] = ("chosen", "rejected", "both_bad", "tie",
 NO_FLAGS: Final = "no judged pair has the verifier's verdict on both answers"
 NO_SIDES: Final = "the human preferred neither answer of any pair that the verifier has a verdict on"
 ONE_SIDE: Final = "human and verifier name the same side of every pair, so chance alone would agree as well"
-_FLAGS: Final = ("chosen_verified_pass", "rejected_tombstone_fail")
 
 Flags = Mapping[str, bool]
 """Pair id -> whether the verifier passed the chosen and failed the rejected answer; pairs without both verdicts are not in it."""
@@ -35,9 +35,9 @@ def verifier_flags(scored: Path, pair_ids: tuple[str, ...]) -> Flags:
     """The verifier's verdicts on some pairs, from an assessment's scored pairs; none where that file is not there."""
     if not pair_ids or not scored.is_file():
         return {}
-    table = pq.read_table(scored, columns=["pair_id", *_FLAGS], filters=pc.field("pair_id").isin(list(pair_ids)))
+    table = pq.read_table(scored, columns=["pair_id", *FLAGS], filters=pc.field("pair_id").isin(list(pair_ids)))
     rows = table.to_pylist()
-    return {row["pair_id"]: all(row[name] for name in _FLAGS) for row in rows if all(row[name] is not None for name in _FLAGS)}
+    return {row["pair_id"]: all(row[name] for name in FLAGS) for row in rows if all(row[name] is not None for name in FLAGS)}
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ def test_a_refusal_in_one_sentence_with_its_evidence(pages: Desk) -> None:
     text = said(overview("smollm2-dpo-only"), "headline-overview")
     assert text.startswith("Refuse: 2 of 6 checks fail; 2 warnings; reviewer open")
     assert "dpo-only-60 would not replace ref , and no pair trains" in text
-    assert "sanity retention 0 of 8, 0 % (at least 100 %)" in text and "regressions 13 of 120, 10.83 % (at most 5 %)" in text
+    assert "sanity retention: 0 of 8, 0 % (at least 100 %)" in text and "regressions: 13 of 120, 10.83 % (at most 5 %)" in text
 
 
 def test_a_promotion_says_what_an_approval_would_do(pages: Desk) -> None:
@@ -184,7 +184,9 @@ def test_what_was_remarked_about_the_files_is_shown_warnings_first(empty: Desk, 
     ingest(tmp_path / "a.jsonl", empty.workspace, now=NOW, round_id="foreign", foreign=foreign)
     text = said(overview("foreign"), "section-files")
     assert text.index("warning") < text.index("a.jsonl: ") and "no pair has policy_logp_chosen" in text
-    assert "a.jsonl was read as argilla" not in text
+    assert "a.jsonl was read as argilla" not in text and "no pair has a verifier's flag on either side" in text
+    facts = said(overview("foreign"), "section-facts")
+    assert "no pair says what a verifier found" in facts and "a program checked" not in facts
 
 
 def test_a_round_with_nothing_to_remark_has_no_such_section(pages: Desk) -> None:

@@ -22,6 +22,7 @@ from core.rounds.readers.format import COLUMN, Declared, Format, Option
 from core.rounds.readers.packed import name_parts
 from core.rounds.strict import described, nearest
 from core.rounds.typing_rows import RawRow
+from core.schemas import FLAGS
 from core.settings import SETTINGS
 
 Row = dict[str, Any]
@@ -35,8 +36,7 @@ Recognise = Callable[[Sequence[Any], Path], str | None]
 
 _DIGITS: Final[int] = SETTINGS["formats"]["id_digits"]
 _COLUMNS: Final[Mapping[str, Column]] = {column.name: column for column in PAIR_COLUMNS}
-_FLAGS: Final = ("chosen_verified_pass", "rejected_tombstone_fail")
-_BUNDLE_FLAGS: Final = {"chosen_verified": _FLAGS[0], "rejected_tombstone": _FLAGS[-1]}
+_BUNDLE_FLAGS: Final = {"chosen_verified": FLAGS[0], "rejected_tombstone": FLAGS[-1]}
 """How a bundle spells the flags: in other files these are columns like any other."""
 _BOOLEANS: Final[Mapping[str, Mapping[Any, bool]]] = {"0/1": {0: False, 1: True, "0": False, "1": True}, "true/false": {"false": False, "true": True}}
 OPTIONS: Final[Mapping[str, Option]] = {
@@ -155,7 +155,7 @@ class _Common:
         self._add(row, "origin", self._options.get("origin"))
         self._add(row, "judge_id", self._options.get("judge"))
         self._like_ours |= {name: ours for name in row if (ours := _like_ours(name)) is not None and ours not in row}
-        for name in _FLAGS:
+        for name in FLAGS:
             self._add(row, name, True if "flags" in self._options else None)
             self._coerce(row, name)
         return row
