@@ -16,7 +16,7 @@ from core.rounds.columns import CellFault
 from core.rounds.note import Note, warning
 from core.rounds.readers.containers import first_values
 from core.rounds.readers.format import Declared, Option
-from core.rounds.readers.preference import Counts, Row
+from core.rounds.readers.row_parts import Counts, Row
 from core.rounds.strict import described, nearest
 
 SUBMITTED: Final = "submitted"

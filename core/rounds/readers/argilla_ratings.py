@@ -14,7 +14,7 @@ from core.rounds.note import Note, warning
 from core.rounds.readers.argilla_export import STATUS_OPTION, answers, unseen_questions
 from core.rounds.readers.format import Declared, Format, Option
 from core.rounds.readers.places import IdPlace
-from core.rounds.readers.preference import Counts, never
+from core.rounds.readers.row_parts import Counts, never
 from core.rounds.readers.spread import spread
 from core.rounds.strict import described
 from core.rounds.typing_rows import RawRow

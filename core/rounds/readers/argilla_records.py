@@ -30,7 +30,8 @@ from core.rounds.readers.argilla_export import (
 )
 from core.rounds.readers.format import Declared, Format, Option
 from core.rounds.readers.graded import FIRST, OPTIONS, Ends, Reply, check_complete, counted, ends, grade, paired, undecided
-from core.rounds.readers.preference import Counts, Row, preference_format, put
+from core.rounds.readers.preference import preference_format
+from core.rounds.readers.row_parts import Counts, Row, put
 from core.rounds.strict import described
 from core.rounds.typing_rows import RawRow
 

@@ -13,11 +13,10 @@ from typing import Any, Final
 from core.rounds.columns import CellFault
 from core.rounds.readers.chat_turns import answer_apart, with_roles
 from core.rounds.readers.format import Format, Option
-from core.rounds.readers.preference import (
+from core.rounds.readers.preference import Recognise, Shape, preference_format
+from core.rounds.readers.row_parts import (
     Counts,
-    Recognise,
     Row,
-    Shape,
     all_have,
     all_text,
     is_message,
@@ -26,7 +25,6 @@ from core.rounds.readers.preference import (
     never,
     none_has,
     optional_text,
-    preference_format,
     put,
     taken,
     text_of,

@@ -12,9 +12,9 @@ from core.canonical import canonical_bytes, parse_json
 from core.errors import RoundError
 from core.rounds.columns import CellFault
 from core.rounds.messages import ROLES
+from core.rounds.readers.row_parts import Row
 from core.rounds.strict import described
 
-Row = dict[str, Any]
 OWN_ROLES: Final[Mapping[str, str]] = {role: role for role in ROLES}
 """The roles of a chat, each for itself."""
 

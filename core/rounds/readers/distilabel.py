@@ -16,7 +16,8 @@ from core.rounds.columns import CellFault
 from core.rounds.readers.columnar import narrow_lists
 from core.rounds.readers.format import Declared, Format, Option
 from core.rounds.readers.graded import FIRST, OPTIONS, Reply, check_complete, ends, grade, paired, undecided
-from core.rounds.readers.preference import Counts, Row, none_has, optional_text, preference_format, put
+from core.rounds.readers.preference import preference_format
+from core.rounds.readers.row_parts import Counts, Row, none_has, optional_text, put
 from core.rounds.strict import described
 from core.rounds.typing_rows import RawRow
 

@@ -33,7 +33,7 @@ from core.rounds.readers import (
 )
 from core.rounds.readers.containers import first_values
 from core.rounds.readers.format import Format, Option
-from core.rounds.readers.undecided import refuse_ambiguous, refuse_unrecognised
+from core.rounds.readers.unrecognised import refuse_ambiguous, refuse_unrecognised
 from core.rounds.strict import described, nearest, unknown_remedy
 from core.settings import SETTINGS
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from core.rounds.columns import CellFault
 from core.rounds.readers.format import Option
-from core.rounds.readers.preference import Counts, Row, is_messages, message, put
+from core.rounds.readers.row_parts import Counts, Row, is_messages, message, put
 from core.rounds.readers.verdicts import decimal
 from core.rounds.strict import described
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 from core.rounds.columns import CellFault
 from core.rounds.note import Note, warning
 from core.rounds.readers.format import Declared, Format, Option
-from core.rounds.readers.preference import all_have
+from core.rounds.readers.row_parts import all_have
 from core.rounds.readers.spread import spread
 from core.rounds.strict import described
 from core.rounds.typing_rows import RawRow

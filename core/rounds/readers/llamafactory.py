@@ -14,19 +14,8 @@ from typing import Any, Final
 from core.rounds.columns import CellFault
 from core.rounds.readers.chat_turns import calling, functions_of
 from core.rounds.readers.format import Option
-from core.rounds.readers.preference import (
-    Counts,
-    Row,
-    all_have,
-    all_text,
-    message,
-    none_has,
-    optional_text,
-    preference_format,
-    put,
-    taken,
-    text_of,
-)
+from core.rounds.readers.preference import preference_format
+from core.rounds.readers.row_parts import Counts, Row, all_have, all_text, message, none_has, optional_text, put, taken, text_of
 from core.rounds.strict import described
 
 _ALPACA: Final = {"prompt": "instruction", "query": "input", "chosen": "chosen", "rejected": "rejected"}

@@ -16,7 +16,8 @@ from core.rounds.readers.containers import first_values
 from core.rounds.readers.csv_rows import json_cell
 from core.rounds.readers.format import COLUMN, Declared, Option
 from core.rounds.readers.packed import name_parts
-from core.rounds.readers.preference import Counts, Row, preference_format
+from core.rounds.readers.preference import preference_format
+from core.rounds.readers.row_parts import Counts, Row
 from core.rounds.strict import described
 from core.rounds.typing_rows import RawRow
 

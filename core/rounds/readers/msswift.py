@@ -20,17 +20,8 @@ from core.canonical import canonical_bytes
 from core.rounds.columns import CellFault
 from core.rounds.readers.chat_turns import calling, functions_of, role_of
 from core.rounds.readers.format import Option
-from core.rounds.readers.preference import (
-    Counts,
-    Row,
-    all_have,
-    is_messages,
-    message,
-    messages_of,
-    none_has,
-    preference_format,
-    put,
-)
+from core.rounds.readers.preference import preference_format
+from core.rounds.readers.row_parts import Counts, Row, all_have, is_messages, message, messages_of, none_has, put
 from core.rounds.strict import described
 
 _REJECTED: Final = ("rejected_response", "rejected_messages")

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from core.rounds.columns import CellFault
 from core.rounds.readers.chat_turns import OWN_ROLES, with_roles
-from core.rounds.readers.preference import Counts, Row, all_have, messages_of, preference_format, put, taken
+from core.rounds.readers.preference import preference_format
+from core.rounds.readers.row_parts import Counts, Row, all_have, messages_of, put, taken
 from core.rounds.strict import described
 
 _SIDES: Final = ("preferred_output", "non_preferred_output")

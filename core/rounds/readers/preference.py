@@ -20,14 +20,12 @@ from core.rounds.readers.containers import first_values, raw_rows
 from core.rounds.readers.foreign_ids import IdRule
 from core.rounds.readers.format import COLUMN, Declared, Format, Option
 from core.rounds.readers.packed import name_parts
+from core.rounds.readers.row_parts import Counts, Row, all_have, none_has
 from core.rounds.strict import described, nearest
 from core.rounds.typing_rows import RawRow
 from core.schemas import FLAGS
 from core.settings import SETTINGS
 
-Row = dict[str, Any]
-Counts = Counter[tuple[str, str]]
-"""(code, text) -> how many rows it is true of: becomes a note at the end of the file."""
 Shape = Callable[[Row, Mapping[str, str], Counts], Row]
 """(a row, the options, counts) -> the row with prompt, chosen and rejected under our names. It may change the row it gets, and counts what
 the reader of the report should know. Raises CellFault."""
@@ -223,80 +221,3 @@ def _like_ours(name: str) -> str | None:
     plain = "_".join(name.strip().lower().replace("-", " ").split())
     ours = _BUNDLE_FLAGS.get(plain, plain)
     return ours if ours in _COLUMNS and name not in _COLUMNS else None
-
-
-# what several shapes need
-
-
-def taken(row: Row, key: str) -> Any:
-    """The value of a key, taken out of the row. Raises CellFault where it is absent."""
-    if key not in row:
-        raise CellFault(key, "missing_field", "this key", "nothing")
-    return row.pop(key)
-
-
-def text_of(row: Row, key: str) -> str:
-    """A text, taken out of the row. Raises CellFault."""
-    value = taken(row, key)
-    if not isinstance(value, str):
-        raise CellFault(key, "wrong_type", "text", described(value))
-    return value
-
-
-def optional_text(row: Row, key: str) -> str:
-    """A text, taken out of the row; "" where it is absent or null, as trainers read it. Raises CellFault."""
-    value = row.pop(key, None)
-    if value is not None and not isinstance(value, str):
-        raise CellFault(key, "wrong_type", "text, or null", described(value))
-    return value or ""
-
-
-def messages_of(row: Row, key: str) -> list[Row]:
-    """A list of chat messages, taken out of the row. Raises CellFault."""
-    value = taken(row, key)
-    if not is_messages(value):
-        raise CellFault(key, "wrong_type", "a list of messages with role and content", described(value))
-    return list(value)
-
-
-def put(row: Row, **sides: Any) -> Row:
-    """The row with its sides. A key of theirs that is still in the row would be lost, so it is a fault."""
-    for name in sides:
-        if name in row:
-            raise CellFault(name, "said_twice", f"{name} once", "two")
-    return row | sides
-
-
-def is_message(value: Any) -> bool:
-    """Whether a value looks like one chat message."""
-    return isinstance(value, dict) and isinstance(value.get("role"), str) and ("content" in value or "tool_calls" in value)
-
-
-def is_messages(value: Any) -> bool:
-    """Whether a value is a list of chat messages, not empty."""
-    return isinstance(value, list) and bool(value) and all(map(is_message, value))
-
-
-def message(role: str, content: Any) -> Row:
-    """A chat message."""
-    return {"role": role, "content": content}
-
-
-def all_have(rows: Sequence[Any], *keys: str) -> bool:
-    """Whether there are rows and all of them are objects with these keys."""
-    return bool(rows) and all(isinstance(row, dict) and all(key in row for key in keys) for row in rows)
-
-
-def none_has(rows: Sequence[Any], *keys: str) -> bool:
-    """Whether no row has any of these keys."""
-    return not any(isinstance(row, dict) and key in row for row in rows for key in keys)
-
-
-def all_text(rows: Sequence[Any], *keys: str) -> bool:
-    """Whether all rows have text under all of these keys."""
-    return all_have(rows, *keys) and all(isinstance(row[key], str) for row in rows for key in keys)
-
-
-def never(rows: Sequence[Any], path: Path) -> str | None:
-    """The recogniser of formats whose rows look like another's: they have to be named."""
-    return None

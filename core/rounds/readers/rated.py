@@ -12,14 +12,8 @@ from typing import Any, Final
 
 from core.rounds.columns import CellFault
 from core.rounds.readers.format import Option
-from core.rounds.readers.preference import (
-    Counts,
-    Row,
-    all_have,
-    is_messages,
-    none_has,
-    preference_format,
-)
+from core.rounds.readers.preference import preference_format
+from core.rounds.readers.row_parts import Counts, Row, all_have, is_messages, none_has
 from core.rounds.strict import described
 
 _KEEP: Final = ("keep",)

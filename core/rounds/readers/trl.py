@@ -15,7 +15,8 @@ from typing import Any, Final
 from core.rounds.columns import CellFault
 from core.rounds.readers.chat_turns import answer_apart
 from core.rounds.readers.format import Option
-from core.rounds.readers.preference import Counts, Row, all_have, all_text, is_messages, never, none_has, preference_format
+from core.rounds.readers.preference import preference_format
+from core.rounds.readers.row_parts import Counts, Row, all_have, all_text, is_messages, never, none_has
 from core.rounds.strict import described
 
 _OTHERS: Final = (

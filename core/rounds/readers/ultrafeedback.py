@@ -24,7 +24,8 @@ from core.rounds.readers.columnar import narrow_members
 from core.rounds.readers.csv_rows import number_in
 from core.rounds.readers.format import Declared, Format, Option
 from core.rounds.readers.graded import FIRST, OPTIONS, Reply, check_complete, ends, grade, paired, undecided
-from core.rounds.readers.preference import Counts, Row, all_text, none_has, preference_format, put
+from core.rounds.readers.preference import preference_format
+from core.rounds.readers.row_parts import Counts, Row, all_text, none_has, put
 from core.rounds.strict import described
 from core.rounds.typing_rows import RawRow
 from core.settings import SETTINGS

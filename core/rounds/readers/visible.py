@@ -18,9 +18,8 @@ from typing import Any, Final
 from core.errors import RoundError, Where
 from core.rounds.columns import CellFault
 from core.rounds.readers.format import Option
+from core.rounds.readers.row_parts import Row, message
 from core.rounds.strict import described
-
-Row = dict[str, Any]
 
 SYSTEM: Final = "system"
 HISTORY: Final = "history"
@@ -133,7 +132,7 @@ def prepended(row: Row, options: Mapping[str, str], *, own_system_wins: bool) ->
     if not differs and SYSTEM in options:
         row.pop(options[SYSTEM], None)
     turns = _turns(row.pop(options[HISTORY], None), options[HISTORY]) if HISTORY in options else []
-    head = [_message("system", text), *turns] if own is None and text else turns
+    head = [message("system", text), *turns] if own is None and text else turns
     for name in places:
         lead = 1 if _begins_with_system(row[name]) else 0
         row[name] = [*row[name][:lead], *head, *row[name][lead:]]
@@ -151,13 +150,13 @@ def _with_places(row: Row) -> tuple[Row, tuple[str, ...]]:
         value = row.get(name)
         if not isinstance(value, (str, list)):
             raise CellFault(name, "wrong_type" if name in row else "missing_field", "text, or a list of messages", described(value))
-        row[name] = [_message(_ASSISTANT, value)] if isinstance(value, str) else value
+        row[name] = [message(_ASSISTANT, value)] if isinstance(value, str) else value
     prompt = row.get("prompt")
     if prompt is None or (isinstance(prompt, str) and all(_asks(row[name], prompt) for name in ("chosen", "rejected"))):
         return row, ("chosen", "rejected")
     if not isinstance(prompt, (str, list)):
         raise CellFault("prompt", "wrong_type", "text, or a list of messages", described(prompt))
-    row["prompt"] = [_message(_USER, prompt)] if isinstance(prompt, str) else prompt
+    row["prompt"] = [message(_USER, prompt)] if isinstance(prompt, str) else prompt
     return row, ("prompt",)
 
 
@@ -177,9 +176,5 @@ def _turns(pairs: Any, name: str) -> list[Row]:
     for pair in [] if pairs is None else pairs if isinstance(pairs, list) else [None]:
         if not isinstance(pair, list) or not all(isinstance(text, str) for text in pair) or len(pair) != len(_EXCHANGE):
             raise CellFault(name, "wrong_type", "a list of pairs of texts: what was asked and what was answered", described(pairs))
-        turns += [_message(role, text) for role, text in zip(_EXCHANGE, pair, strict=True)]
+        turns += [message(role, text) for role, text in zip(_EXCHANGE, pair, strict=True)]
     return turns
-
-
-def _message(role: str, content: str) -> Row:
-    return {"role": role, "content": content}

@@ -11,7 +11,7 @@ from core.rounds.note import Note
 from core.rounds.readers.containers import SUFFIXES, refuse_unreadable, unknown_form
 from core.rounds.readers.format import COLUMN, Format
 from core.rounds.readers.packed import name_parts
-from core.rounds.readers.preference import all_text, none_has
+from core.rounds.readers.row_parts import all_text, none_has
 from core.rounds.strict import described
 
 _PROMPTS: Final = ("prompt", "instruction", "input", "question", "messages", "conversations")
