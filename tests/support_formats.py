@@ -117,6 +117,11 @@ def note(report: IngestReport, code: str) -> str:
     return found
 
 
+def reasons(report: IngestReport) -> dict[str, int]:
+    """Why rows were quarantined -> how many."""
+    return {reason.code: reason.rows for reason in report.reasons}
+
+
 def user(text: str) -> dict[str, Any]:
     return {"role": "user", "content": text}
 

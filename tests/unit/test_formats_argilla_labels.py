@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from support_argilla import ANN, BOB, CAT, SPELLINGS, Given, flat1, flat2, nested1, nested2, options, storable
-from support_formats import codes, column, extras, note, quarantine, read, refused, texts
+from support_formats import codes, column, extras, note, quarantine, read, reasons, refused, texts
 
 FIRST, SECOND, SAME, UNSURE = "response-1 better", "response-2 better", "tie", "cannot say"
 LABELLED = {
@@ -88,7 +88,7 @@ def test_users_who_differ_become_one_only_by_a_declared_rule(tmp_path: Path) -> 
     # two of three; one of two is no majority
     assert texts(source) == [ONE]
     assert [row[1:] for row in quarantine(source)] == [(2, "preference", "raters_disagree"), (3, "preference", "raters_disagree")]
-    assert note(report, "raters_disagree") == "a.jsonl: 2 rows have users who differ about the pair; quarantined"
+    assert reasons(report) == {"raters_disagree": 2}
     source, _ = read(tmp_path / "b", "a.jsonl", rows, reducer="mean", **LABELLED)
     # shares of the first reply: 2/3, (1 + 1/2)/2 = 3/4, 1/2
     assert texts(source) == [ONE, ONE] and [row[1:] for row in quarantine(source)] == [(3, "preference", "tied_score")]

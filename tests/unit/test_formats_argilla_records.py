@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from support_argilla import ANN, BOB, CAT, FIELDS, SPELLINGS, Given, Hints, flat1, flat2, nested1, nested2, options, storable
-from support_formats import assistant, codes, column, extras, folder, note, quarantine, read, refused, texts, user, written
+from support_formats import assistant, codes, column, extras, folder, note, quarantine, read, reasons, refused, texts, user, written
 from support_rounds import ingested, nothing_written
 
 from core.errors import RoundError
@@ -113,7 +113,7 @@ def test_only_submitted_answers_count(tmp_path: Path, spelling: Any, status: str
     source, report = read(tmp_path, "a.jsonl", [spelling(mixed), spelling(rated((ANN, 2, 5), status=status))], **RATED)
     assert [row["chosen"] for row in texts(source)] == ["No."]
     assert quarantine(source) == [("a.jsonl", 2, "rating_1", "missing_score")]
-    assert note(report, "missing_score") == "a.jsonl: 1 rows have no submitted answer; quarantined"
+    assert [(reason.rows, reason.got) for reason in report.reasons] == [(1, "no submitted answer")]
     assert [item.text for item in report.notes if item.code == "answers_left_out"] == [
         f"a.jsonl: 2 answers to {question} are {status} and do not count" for question in ("rating_1", "rating_2")
     ]
@@ -146,7 +146,7 @@ def test_users_who_differ_quarantine_the_row_by_name(tmp_path: Path) -> None:
     ]
     assert [row["chosen"] for row in texts(source)] == ["No.", "No."]
     assert column(source, "chosen_score") == [None, 5.0]  # users who agree on the pair and not on its ratings have no one rating
-    assert note(report, "raters_disagree") == "a.jsonl: 3 rows have users who differ about the pair; quarantined"
+    assert reasons(report) == {"raters_disagree": 3, "tied_score": 1}
 
 
 def test_the_mean_of_the_users_is_exact(tmp_path: Path) -> None:

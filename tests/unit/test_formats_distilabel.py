@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from support_formats import assistant, codes, column, extras, note, quarantine, read, refused, texts, user, written
+from support_formats import assistant, codes, column, extras, note, quarantine, read, reasons, refused, texts, user, written
 
 from core.rounds.readers.containers import first_values
 from core.rounds.readers.formats import FORMATS, detect
@@ -100,7 +100,7 @@ def test_ties_at_an_end_are_quarantined_and_counted(tmp_path: Path) -> None:
     source, report = read(tmp_path, "a.jsonl", TIES, pair="best_worst")
     assert quarantine(source) == [("a.jsonl", line, "ratings", "tied_score") for line in (1, 2, 3, 4)]
     assert (side(source), report.quarantined) == ([("R0", "R2")], 4)
-    assert note(report, "tied_score") == "a.jsonl: 4 rows have equal grades at an end; quarantined"
+    assert reasons(report) == {"tied_score": 4}
 
 
 def test_the_first_of_equal_ends_may_be_declared_but_equal_ratings_never_make_a_pair(tmp_path: Path) -> None:
@@ -119,8 +119,7 @@ def test_missing_ratings_and_generations_are_quarantined_and_counted(tmp_path: P
         ("a.jsonl", 1, "ratings", "missing_score"), ("a.jsonl", 2, "ratings", "missing_score"), ("a.jsonl", 3, "ratings", "missing_score"),
         ("a.jsonl", 4, "generations", "missing_reply"), ("a.jsonl", 5, "generations", "missing_reply"),
     ]
-    assert note(report, "missing_score") == "a.jsonl: 3 rows have a reply that lacks its grade; quarantined"
-    assert note(report, "missing_reply") == "a.jsonl: 2 rows have a reply that lacks its text; quarantined"
+    assert reasons(report) == {"missing_score": 3, "missing_reply": 2}
 
 
 def test_incomplete_replies_may_be_left_out_where_two_are_left(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from support_formats import assistant, codes, column, extras, note, quarantine, read, refused, texts, user
+from support_formats import assistant, codes, column, extras, note, quarantine, read, reasons, refused, texts, user
 
 
 def binarized(chosen: Any, rejected: Any, **more: Any) -> dict[str, Any]:
@@ -50,7 +50,8 @@ def test_ratings_that_decide_nothing_are_quarantined_and_counted(tmp_path: Path)
         ("a.jsonl", 4, "score_rejected", "reversed_score"), ("a.jsonl", 5, "score_rejected", "tied_score"),
     ]
     assert (report.counts["pairs"], report.quarantined) == (1, 4)
-    assert note(report, "tied_score") == "a.jsonl: 2 pairs have equal ratings; quarantined"
+    assert reasons(report) == {"tied_score": 2, "missing_score": 1, "reversed_score": 1}
+    assert not set(reasons(report)) & set(codes(report))
 
 
 def test_ratings_that_decide_nothing_may_be_kept_and_are_counted_all_the_same(tmp_path: Path) -> None:

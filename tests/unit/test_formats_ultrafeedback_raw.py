@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from support_formats import assistant, codes, column, extras, note, quarantine, read, refused, texts, user, written
+from support_formats import assistant, codes, column, extras, note, quarantine, read, reasons, refused, texts, user, written
 
 from core.rounds.readers.formats import FORMATS, detect
 
@@ -78,7 +78,7 @@ def test_a_rating_that_is_not_applicable_is_missing_and_counted(tmp_path: Path) 
         source, report = read(tmp_path / score, "a.jsonl", [row(A, B, C)], score=score, **BEST_WORST)
         assert quarantine(source) == [("a.jsonl", 1, f"completions[2].{score}", code)]
         assert note(report, "not_rated") == "a.jsonl: 1 grades are N/A and count as missing"
-        assert note(report, "missing_score") == "a.jsonl: 1 rows have a reply that lacks its grade; quarantined"
+        assert reasons(report) == {code: 1}
     source, report = read(tmp_path / "left", "a.jsonl", [row(A, B, C)], score="ratings_mean", unscored="leave_out", **BEST_WORST)
     assert texts(source) == [{"prompt": "Say hi.", "chosen": "B", "rejected": "A"}]
     assert (column(source, "chosen_score"), column(source, "rejected_score")) == ([4.75], [2.75])  # 19/4 and 11/4

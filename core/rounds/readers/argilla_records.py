@@ -29,7 +29,7 @@ from core.rounds.readers.argilla_export import (
     unseen_questions,
 )
 from core.rounds.readers.format import Declared, Format, Option
-from core.rounds.readers.graded import FIRST, OPTIONS, Ends, Reply, check_complete, counted, ends, grade, paired, undecided
+from core.rounds.readers.graded import FIRST, OPTIONS, Ends, Reply, check_complete, ends, grade, paired, undecided
 from core.rounds.readers.preference import preference_format
 from core.rounds.readers.row_parts import Counts, Row, put
 from core.rounds.strict import described
@@ -94,8 +94,8 @@ def _shape(row: Row, options: Mapping[str, str], counts: Counts) -> Row:
     shown = plan.questions if plan.kind == _RATING else plan.questions * len(plan.fields)
     replies = [Reply(field_text(row, field), field, question) for field, question in zip(plan.fields, shown, strict=True)]
     if not grades:
-        counted(counts, "missing_score", "have no submitted answer" if "answers" not in options else "have no suggestion")
-        raise CellFault(plan.questions[0], "missing_score", "an answer that decides between the replies", "none")
+        got = "no suggestion" if "answers" in options else "no submitted answer"
+        raise CellFault(plan.questions[0], "missing_score", "an answer that decides between the replies", got)
     complete = _complete(grades, replies, options, counts)
     found, scores = _decided(plan, complete, options, counts)
     row = _without(row, options["prompt"], plan, found)
@@ -109,10 +109,9 @@ def _complete(
 ) -> list[list[Fraction | None]]:
     """The grades of each rater that can be in a pair; a row is counted once, however many raters it has."""
     said: Counts = Counter()
-    try:
-        return [check_complete(found, replies, options, said) for found in grades]
-    finally:
-        counts.update(dict.fromkeys(said, 1))
+    complete = [check_complete(found, replies, options, said) for found in grades]
+    counts.update(dict.fromkeys(said, 1))
+    return complete
 
 
 def _without(row: Row, prompt: str, plan: _Plan, found: Ends) -> Row:
@@ -204,7 +203,7 @@ def _decided(
     if reducer == _MEAN or len(grades) == 1:
         found = ends(mean, first=first)
         if found is None:
-            raise undecided(question, shown, counts)
+            raise undecided(question, shown)
     else:
         found = _agreed([ends(one, first=first) for one in grades], reducer, question, shown, counts)
     if plan.kind != _RATING or not (reducer == _MEAN or all(list(one) == list(grades[0]) for one in grades)):
@@ -226,11 +225,10 @@ def _agreed(chosen: Sequence[Ends | None], reducer: str | None, question: str, s
     if winner is not None and count == len(chosen):
         return winner
     if set(votes) == {None}:
-        raise undecided(question, shown, counts)
+        raise undecided(question, shown)
     if reducer == _MAJORITY and winner is not None and count > len(chosen) - count:
         counts["raters_reduced", "rows have users who differ; the pair that more than half chose was taken, as declared"] += 1
         return winner
-    counted(counts, "raters_disagree", "have users who differ about the pair")
     raise CellFault(question, "raters_disagree", f"one pair that all users chose; or declare reducer={_MEAN} or {_MAJORITY}",
                     f"{len(votes)} different choices of {len(chosen)} users")
 

@@ -72,7 +72,7 @@ def _shape(row: Row, options: Mapping[str, str], counts: Counts) -> Row:
     grades = check_complete([grade(value, rated) for value in values], replies, options, counts)
     found = ends(grades, first=options.get("ties") == FIRST)
     if found is None:
-        raise undecided(rated, grades, counts)
+        raise undecided(rated, grades)
     best, worst = found
     kept = put(row, chosen_score=values[best], rejected_score=values[worst], chosen_index=best, rejected_index=worst)
     if models is not None and isinstance(row[models], list):

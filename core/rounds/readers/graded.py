@@ -1,7 +1,7 @@
 """A pair out of several graded replies to one prompt, by a declared rule; shared by distilabel's rows and Argilla's records.
 
 ``pair=best_worst`` takes the reply with the highest grade against the one with the lowest, as distilabel's own formatting steps do. Where two
-replies share the highest or the lowest grade that rule does not say which; the row is quarantined and counted unless ``ties=first`` declares
+replies share the highest or the lowest grade that rule does not say which; the row is quarantined unless ``ties=first`` declares
 it. Grades are compared as the decimals that were written.
 """
 from __future__ import annotations
@@ -61,11 +61,6 @@ def ends(grades: Grades, *, first: bool) -> Ends | None:
     return grades.index(max(known)), grades.index(min(known))
 
 
-def counted(counts: Counts, code: str, words: str) -> None:
-    """Count a row that is quarantined."""
-    counts[code, f"rows {words}; quarantined"] += 1
-
-
 def check_complete(grades: Grades, replies: Sequence[Reply], options: Mapping[str, str], counts: Counts) -> list[Fraction | None]:
     """The grades of the replies that can be in a pair: those of replies without a text are taken away.
 
@@ -81,15 +76,13 @@ def check_complete(grades: Grades, replies: Sequence[Reply], options: Mapping[st
     if "unscored" not in options or len(usable) - len(missing) <= 1:
         reply = missing[0]
         code, what, field = ("missing_reply", "text", reply.field) if reply.text is None else ("missing_score", "grade", reply.graded)
-        counted(counts, code, f"have a reply that lacks its {what}")
         raise CellFault(field, code, f"a {what} of each reply, or of two at least and unscored={LEAVE_OUT} declared", "null")
     counts["replies_left_out", f"rows have replies that lack a grade or a text; these were left out, as declared (unscored={LEAVE_OUT})"] += 1
     return usable
 
 
-def undecided(field: str, grades: Grades, counts: Counts) -> CellFault:
+def undecided(field: str, grades: Grades) -> CellFault:
     """The fault of a row whose grades do not single out a best and a worst reply."""
-    counted(counts, "tied_score", "have equal grades at an end")
     shown = ", ".join("none" if value is None else str(float(value)) for value in grades)
     return CellFault(field, "tied_score", f"one highest and one lowest grade; ties={FIRST} takes the first of equal ones, where any differ", shown)
 

@@ -1,7 +1,7 @@
 """Pairs with a rating of each side: UltraFeedback-binarized, and Argilla's and distilabel's ratings.
 
 A pair whose ratings are equal, missing, or the wrong way round says nothing, or the opposite of its sides. Such rows are quarantined by
-name and counted, unless the option ``ties``, ``unscored`` or ``reversed`` says to keep them; then they are counted all the same.
+name, unless the option ``ties``, ``unscored`` or ``reversed`` says to keep them; then a note counts them.
 """
 from __future__ import annotations
 
@@ -28,11 +28,10 @@ _PROMPTS: Final = ("prompt", "instruction", "input", "question")
 
 
 def _settled(option: str, code: str, words: str, field: str, got: Any, options: Mapping[str, str], counts: Counts) -> None:
-    """Count a rating that decides nothing, and quarantine its row unless the proposer declared to keep such."""
-    kept = option in options
-    counts[code, f"pairs {words}; {'kept, as declared' if kept else 'quarantined'}"] += 1
-    if not kept:
+    """Quarantine the row of a rating that decides nothing, or count it where the proposer declared to keep such."""
+    if option not in options:
         raise CellFault(field, code, f"a rating of each side, the chosen one higher; or declare {option}=keep", described(got))
+    counts[code, f"pairs {words}; kept, as declared"] += 1
 
 
 def _check_ratings(chosen: Any, rejected: Any, fields: tuple[str, str], options: Mapping[str, str], counts: Counts) -> None:

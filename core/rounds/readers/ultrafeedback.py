@@ -95,7 +95,7 @@ def _shape(row: Row, options: Mapping[str, str], counts: Counts) -> Row:
     complete = check_complete(grades, replies, options, counts)
     found = ends(complete, first=options.get("ties") == FIRST)
     if found is None:
-        raise undecided(score, complete, counts)
+        raise undecided(score, complete)
     best, worst = found
     if score == _OVERALL and _is_doubtful(items[best]):
         counts[_DOUBT, f"pairs are chosen for an {_OVERALL} of {_DOUBTFUL} beside a {_FINE} of {_SOUND_ABOVE} or less: the first release gave "
