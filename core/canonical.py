@@ -19,6 +19,7 @@ import rfc8785
 
 from core.errors import CountersignError, RoundError, Where
 from core.settings import SETTINGS
+from core.written_numbers import WrittenNumber
 
 _LIMITS = SETTINGS["json"]
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -63,7 +64,7 @@ class _Tokens:
                 "ambiguous_number", "an integer or a string", token,
                 "write the number as an integer, or as a string, before locking: 1.0, 1e0 and 1 hash differently elsewhere",
             )
-        value = float(token)
+        value = WrittenNumber.of(token)
         if math.isfinite(value):
             return value
         return self._fault("number_out_of_range", "a number that fits a double", token, "write a number below 1.8e308 in size")

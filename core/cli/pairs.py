@@ -18,6 +18,7 @@ from core.cli.ingest import print_notes
 from core.cli.options import JsonOption
 from core.cli.out_files import refuse_existing, written
 from core.errors import EXIT, RoundError, Where
+from core.gates.length_direction import pairing_document
 from core.gates.rollout_report import holdout_in
 from core.grid import Grid, default_grid, load_grid
 from core.pairs.held_out import HeldOut
@@ -82,14 +83,14 @@ def pairs_command(
             digest = _write(files.enter_context(written(out, force=force)), pairing, streamed(rollouts, declared, []))
         found = PairingReport.of(pairing)
         document = {
-            **found.as_dict(), "why_no_pairs": None if pairing.pairs else found.why_none,
+            **pairing_document(found, rules), "why_no_pairs": None if pairing.pairs else found.why_none,
             "grid_digest": rules.digest, "policy": policy, "out_sha256": digest, "rollouts_sha256": file_digest(rollouts),
             "holdout": None if items is None else {"name": items.name, "sha256": items.sha256, **(holdout_in(held_out) or {})},
             "notes": [note.document() for note in notes],
         }
         if summary is not None:
             summary.write((json.dumps(document, ensure_ascii=True, indent=1, allow_nan=False) + "\n").encode())
-    output.document(document) if as_json else _print(found, out, document["holdout"], notes)
+    output.document(document) if as_json else _print(found, out, document, notes)
     if not pairing.pairs:
         raise typer.Exit(EXIT["refused"])
 
@@ -153,8 +154,8 @@ def _write(file: IO[bytes], pairing: Pairing, replies: Iterator[Rollout]) -> str
     return digest.hexdigest()
 
 
-def _print(found: PairingReport, out: Path, holdout: dict[str, Any] | None, notes: list[Note]) -> None:
-    pairing = found.pairing
+def _print(found: PairingReport, out: Path, document: dict[str, Any], notes: list[Note]) -> None:
+    pairing, holdout = found.pairing, document["holdout"]
     used = pairing.rows - sum(pairing.unused.values())
     if pairing.pairs:
         output.line(f"{len(pairing.pairs)} pairs written to {out}.", "strong")
@@ -165,21 +166,22 @@ def _print(found: PairingReport, out: Path, holdout: dict[str, Any] | None, note
     output.line()
     output.facts([
         ("tasks seen", str(pairing.tasks_seen)), ("tasks with a pass and a fail far enough apart", str(pairing.tasks_with_contrast)),
-        *(_pair_facts(found) if pairing.pairs else ()),
+        *(_pair_facts(found, document["length"]["direction"]["words"]) if pairing.pairs else ()),
     ])
     if pairing.pairs:
         output.line("The rows say that both sides are verified: that a program graded them is the claim of whoever proposes the round.")
     if holdout is not None:
         _print_holdout(holdout)
-    for code, text in found.warnings:
-        output.line(f"warning [{code}] {text}", "held")
+    for one in document["warnings"]:
+        output.line(f"warning [{one['code']}] {one['text']}", "held")
     print_notes(notes)
 
 
-def _pair_facts(found: PairingReport) -> list[tuple[str, output.Cell]]:
+def _pair_facts(found: PairingReport, direction: str) -> list[tuple[str, output.Cell]]:
     pairing, length = found.pairing, found.length
     return [
         ("length", LENGTH_UNIT), ("chosen is longer", fraction_text(Ratio(length.chosen_longer, length.pairs, None if length.pairs else _NONE))),
+        ("chosen longer, rejected longer", direction),
         ("length difference, median and mean", f"{_text(length.median)} and {_text(length.mean)}"),
         ("length difference, in all", f"{length.total:,}"), ("mean difference of rewards", _text(found.mean_margin)),
         ("pairs with partial scores", str(found.partial_score_pairs)),

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from core.canonical import canonical_bytes, canonical_digest, parse_canonical
 from core.errors import RoundError, Where
 from core.gates.contamination import items_not_looked_for, unjudged_items
+from core.gates.length_direction import pairing_document
 from core.grid import Grid
 from core.literals import code_digest
 from core.pairs.given_pairs import CHANGED, KINDS, LACKING, NOT_MADE, SAME, Compared, GivenPair, GivenText, has_earlier_reply, tallied
@@ -189,7 +190,7 @@ def _row(one: Compared) -> dict[str, Any]:
 def _document(source: Round, grid: Grid, pairing: Pairing, compared: list[Compared] | None, rows: list[dict[str, Any]]) -> dict[str, Any]:
     stated, found = _declared(source), PairingReport.of(pairing)
     return {
-        **found.as_dict(), "why_no_pairs": None if pairing.pairs else found.why_none if pairing.usable else _NOT_USABLE,
+        **pairing_document(found, grid), "why_no_pairs": None if pairing.pairs else found.why_none if pairing.usable else _NOT_USABLE,
         "schema_version": _SETTINGS["report_version"], "code_digest": code_digest(),
         "round_id": source.manifest.round_id, "round_digest": source.digest, "grid_digest": grid.digest,
         "policy": stated.policy, "holdout_graders": list(stated.holdout_graders),

@@ -60,7 +60,7 @@ def figures(document: Document) -> list[tuple[str, str]]:
         return [*tasks, ("pairs made", f"none: {document['why_no_pairs']}"), ("graders named", graders or "none")]
     return [
         *tasks, ("pairs made", f"{pairs:,}"),
-        ("chosen is longer", _share(length["chosen_longer"], pairs)),
+        ("chosen is longer", _share(length["chosen_longer"], pairs)), ("longer either way", length["direction"]["words"]),
         ("median difference", f"{_characters(length['median'])}, chosen less rejected"), ("mean difference", _characters(length["mean"])),
         ("mean reward gap", exact_text(document["mean_margin"])), *_policies(document),
         ("first turns differ", _share(document["trainer_pairs"], pairs)), ("graders named", graders or "none"),

@@ -37,11 +37,13 @@ from core.statistics.sign_test import sign_test
 REPORT_VERSION: Final = 1
 _TOP: Final[int] = SETTINGS["style"]["top_phrases"]
 _BATCH: Final[int] = SETTINGS["style"]["batch_replies"]
+ALL_HAVE_IT, NONE_HAS_IT = "all_have_it", "none_has_it"
 NOT_JUDGED: Final = {
     "nothing_to_judge": "there is nothing to judge",
     "language_not_covered": "no text is in the language of the phrase table",
     "no_reward": "no reply has a reward",
-    "degenerate": "every text has it, or none has it",
+    ALL_HAVE_IT: "every text has it",
+    NONE_HAS_IT: "no text has it",
     "too_few": "too few texts have it, or too few lack it",
     "constant_reward": "all rewards are equal",
 }
@@ -52,7 +54,8 @@ Progress = Callable[[int, int], None]
 @dataclass(frozen=True, slots=True)
 class MarkerFinding:
     """One marker. ``counts``: texts or pairs, by name; ``p``: the test, ``adjusted``: Holm over the judged markers; ``lean``: 1 where the
-    reward (or the chosen side) has more of it, -1 where less, 0 where neither; ``not_judged``: a key of ``NOT_JUDGED``, or None."""
+    reward (or the chosen side) has more of it, -1 where less, 0 where neither, None where the correlation is undefined; ``not_judged``: a key of
+    ``NOT_JUDGED``, or None."""
 
     name: str
     title: str
@@ -61,7 +64,7 @@ class MarkerFinding:
     correlation: Correlation
     p: Probability | None
     not_judged: str | None
-    lean: int
+    lean: int | None
     flagged: bool
     adjusted: Probability | None = None
 
@@ -217,7 +220,7 @@ def _why_not(found: Correlation, judged: int, table: PhraseTable) -> str | None:
     if not judged:
         return "language_not_covered"
     if not 0 < found.marked < found.n:
-        return "degenerate"
+        return ALL_HAVE_IT if found.marked else NONE_HAS_IT
     if min(found.marked, found.n - found.marked) < table.least_each:
         return "too_few"
     return None if found.undefined is None else "constant_reward"

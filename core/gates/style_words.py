@@ -23,7 +23,7 @@ def correlation_text(finding: MarkerFinding) -> str:
     if found.value is None:
         return str(found.undefined)
     inside = found.interval.text if found.interval.lower is not None else "no interval"
-    return f"{'+' if found.sign > 0 else ''}{decimal_text(Fraction(found.value), _DECIMALS)} ({inside})"
+    return f"{'+' if found.value > 0 else ''}{decimal_text(Fraction(found.value), _DECIMALS)} ({inside})"
 
 
 def p_text(finding: MarkerFinding) -> str:
@@ -36,9 +36,9 @@ def says(finding: MarkerFinding, subject: str) -> str:
     if finding.not_judged is not None:
         return f"not judged: {NOT_JUDGED[finding.not_judged]}"
     more, less = ("the chosen sides have more of it", "the rejected sides have more of it") if subject == "pairs" else ("rewarded", "punished")
-    lean = {1: more, -1: less, 0: "no leaning"}[finding.lean]
-    if not finding.flagged and not finding.shown:
+    if finding.lean is None or (not finding.flagged and not finding.shown):
         return "no leaning that is flagged or shown"
+    lean = {1: more, -1: less, 0: "no leaning"}[finding.lean]
     strength = "shown" if finding.shown else "not shown to be more than chance"
     return f"{'FLAGGED: ' if finding.flagged else ''}{lean}, {strength}"
 
@@ -69,4 +69,4 @@ def sentences(report: StyleReport) -> list[str]:
 
 def _teaches(finding: MarkerFinding, report: StyleReport) -> str:
     who = "Training on these pairs would" if report.subject == "pairs" else "Pairs made of these rollouts may"
-    return f"{who} teach {'it' if finding.lean > 0 else 'answers without it'}."
+    return f"{who} teach {'it' if finding.lean == 1 else 'answers without it'}."

@@ -113,6 +113,11 @@ class TaskPair:
         return not {self.chosen.reward, self.rejected.reward} <= {0, 1}
 
     @property
+    def scored(self) -> bool:
+        """Whether doubles say both rewards exactly, as the scores of a row have to."""
+        return all(Fraction(repr(float(side.reward))) == side.reward for side in (self.chosen, self.rejected))
+
+    @property
     def held_out(self) -> bool:
         return self.chosen.held_out or self.rejected.held_out
 

@@ -79,6 +79,7 @@ class PairingReport:
     without_prompt: int
     without_token_counts: int
     without_log_probs: int
+    without_scores: int
 
     @classmethod
     def of(cls, pairing: Pairing) -> PairingReport:
@@ -91,6 +92,7 @@ class PairingReport:
             mixed_grader_pairs=sum(pair.mixed_graders for pair in pairs), prompts_differ=sum(pair.prompts_differ for pair in pairs),
             eval_sourced=sum(pair.held_out for pair in pairs), without_prompt=sum(not pair.chosen.prompted for pair in pairs),
             without_token_counts=sum(not pair.counted for pair in pairs), without_log_probs=sum(not pair.measured for pair in pairs),
+            without_scores=sum(not pair.scored for pair in pairs),
         )
 
     @property
@@ -134,6 +136,11 @@ class PairingReport:
         ):
             if count:
                 lines.append((code, f"{count} of {pairs} pairs have no {what}: an ingest quarantines such rows. Give each rollout its {what}."))
+        if self.without_scores:
+            lines.append((
+                "without_scores", f"{self.without_scores} of {pairs} pairs have a reward of more digits than a double holds: they were made by the "
+                "rewards as they were written, and their rows carry no score, since it would be another number.",
+            ))
         if self.pairing.repeated_runs:
             lines.append(("repeated_rollouts", f"{self.pairing.repeated_runs} rollouts share their number with another one of their task and policy: "
                                                "each was taken for a rollout of its own. Hand each over once, under its own number."))
@@ -163,6 +170,7 @@ class PairingReport:
             "mixed_grader_pairs": self.mixed_grader_pairs, "graders": dict(sorted(pairing.graders.items())),
             "prompts_differ": self.prompts_differ, "eval_sourced": self.eval_sourced,
             "without_prompt": self.without_prompt, "without_token_counts": self.without_token_counts, "without_log_probs": self.without_log_probs,
+            "without_scores": self.without_scores,
             "length": self.length.as_dict(), "warnings": [{"code": code, "text": text} for code, text in self.warnings],
         }
 

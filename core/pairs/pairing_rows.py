@@ -56,10 +56,9 @@ def _same(side: Candidate, kept: Mapping[int, GradedReply]) -> GradedReply:
 
 def _row(pair: TaskPair, chosen: GradedReply, rejected: GradedReply) -> Row:
     row: Row = {"pair_id": pair_id(pair), "origin": ORIGIN, **_texts(chosen, rejected)}
-    row |= {
-        "chosen_verified_pass": True, "rejected_tombstone_fail": True,
-        "chosen_score": float(pair.chosen.reward), "rejected_score": float(pair.rejected.reward),
-    }
+    row |= {"chosen_verified_pass": True, "rejected_tombstone_fail": True}
+    if pair.scored:
+        row |= {"chosen_score": float(pair.chosen.reward), "rejected_score": float(pair.rejected.reward)}
     if chosen.task_id is not None:
         row["task_id"] = chosen.task_id
     for side, reply in (("chosen", chosen), ("rejected", rejected)):

@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from core.errors import GridError
+from core.written_numbers import written_decimal
 
 OK, INVALID, MISSING = "ok", "invalid_result", "missing_reward"
 _REWARD_KEYS: Final = ("reward", "score")
@@ -42,7 +43,7 @@ def exact_number(value: object) -> Fraction | None:
         return None
     if isinstance(value, (float, Decimal)) and not math.isfinite(value):
         return None
-    return Fraction(repr(float(value))) if isinstance(value, float) else Fraction(value)
+    return written_decimal(value) if isinstance(value, float) else Fraction(value)
 
 
 def graded(raw: object) -> Graded:

@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from typing import Any, Final
 
 from core.rounds.folder import Round
 from core.rounds.readers.rollouts import Rollout
-from core.rounds.readers.verdicts import decimal
 from core.rounds.rollout_faults import PART
 
 _COLUMNS: Final[Mapping[str, str]] = {
@@ -23,4 +23,4 @@ def stored_rollouts(source: Round) -> Iterator[Rollout]:
     for batch in source.batches(PART, tuple(_COLUMNS.values())):
         for cells in zip(*(batch[name].to_pylist() for name in _COLUMNS.values()), strict=True):
             row: dict[str, Any] = dict(zip(_COLUMNS, cells, strict=True))
-            yield Rollout(**row | {"reward": None if row["reward"] is None else decimal(row["reward"])})
+            yield Rollout(**row | {"reward": None if row["reward"] is None else Fraction(repr(row["reward"]))})

@@ -23,7 +23,9 @@ from core.statistics.probability import DOUBLES, Probability, counted
 from core.statistics.result import Interval, Result, no_interval
 
 FISHER: Final = "Fisher's z, the larger of the cluster-robust and the exchangeable standard error, t"
-ALL_THE_SAME: Final = "every reply has the marker, or none has it"
+NO_REPLIES: Final = "there are no replies"
+ALL_HAVE_IT: Final = "every reply has the marker"
+NONE_HAS_IT: Final = "no reply has the marker"
 CONSTANT_REWARD: Final = "all rewards are equal"
 PERFECT: Final = "not estimable: the marker and the reward go together without exception"
 TOO_FEW: Final = "not estimable from fewer than four replies"
@@ -35,14 +37,14 @@ Distribution = dict[Fraction, int]
 
 @dataclass(frozen=True, slots=True)
 class Correlation(Result):
-    """``squared`` is exact, ``sign`` is -1, 0 or 1, ``value`` the double for display; ``value`` and ``squared`` are None where r is
-    undefined, and ``undefined`` says why. ``clusters``: what the interval counts as independent."""
+    """``squared`` is exact, ``sign`` is -1, 0 or 1, ``value`` the double for display; all three are None where r is undefined, and
+    ``undefined`` says why. ``clusters``: what the interval counts as independent."""
 
     n: int
     marked: int
     value: float | None
     squared: Fraction | None
-    sign: int
+    sign: int | None
     clusters: int
     interval: Interval
     undefined: str | None = None
@@ -76,7 +78,9 @@ class _Moments:
 
     @property
     def undefined(self) -> str | None:
-        return ALL_THE_SAME if not self.spread_x else None if self.spread_y else CONSTANT_REWARD
+        if not self.spread_x:
+            return NO_REPLIES if not self.n else ALL_HAVE_IT if self.marked else NONE_HAS_IT
+        return None if self.spread_y else CONSTANT_REWARD
 
     @property
     def squared(self) -> Fraction:
@@ -149,7 +153,7 @@ def _moments(x: Doubles, rewards: Sequence[Fraction]) -> _Moments:
 
 def _nothing(moments: _Moments, groups: int, level: Fraction) -> Correlation:
     why = str(moments.undefined)
-    return Correlation(moments.n, moments.marked, None, None, 0, groups, no_interval(level, FISHER, why), why)
+    return Correlation(moments.n, moments.marked, None, None, None, groups, no_interval(level, FISHER, why), why)
 
 
 def _estimate(moments: _Moments, groups: int, squares: float, level: Fraction) -> Correlation:

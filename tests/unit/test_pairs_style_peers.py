@@ -40,7 +40,8 @@ def test_the_same_as_the_peer_where_it_is_right(name: str) -> None:
         value = found.correlation.value
         assert {
             "clean": (judged - marked) / judged if judged else None, "hits": marked, "top_phrases": [list(item) for item in found.phrases["all"]],
-            "reward_corr": None if value is None else round(value, 3), "degenerate": found.not_judged == "degenerate", "flagged": found.flagged,
+            "reward_corr": None if value is None else round(value, 3), "flagged": found.flagged,
+            "degenerate": found.not_judged in ("all_have_it", "none_has_it"),
         } == expected
     assert sum(found.flagged for found in ours.values()) == CASES[name]["n_warnings"]
 
@@ -74,7 +75,7 @@ def test_a_punished_marker_is_flagged_too() -> None:
 def test_a_phrase_inside_a_word_is_no_phrase() -> None:
     # "independentit depends" holds the letters of "it depends" and not the words
     found = findings("PEER-BUG substring hits inside words")["hedging"]
-    assert found.counts["marked"] == 0 and found.not_judged == "degenerate"
+    assert found.counts["marked"] == 0 and found.not_judged == "none_has_it"
 
 
 def test_every_case_of_the_peer_is_checked_here() -> None:

@@ -58,7 +58,7 @@ def test_pairs_by_which_side_has_a_marker() -> None:
         sentences(report)
     )
     for other in ("boilerplate", "hedging", "sycophancy", "refusal", "truncation"):
-        assert named(report, other).not_judged == "degenerate" and "not judged" in says(named(report, other), "pairs")
+        assert says(named(report, other), "pairs") == "not judged: no text has it" and named(report, other).not_judged == "none_has_it"
 
 
 def test_holm_counts_the_markers_that_were_judged() -> None:
@@ -73,10 +73,11 @@ def test_what_cannot_be_judged_is_named() -> None:
     assert {finding.not_judged for finding in of_texts().findings} == {"nothing_to_judge"}
     listed = of_texts(*[("Yes.", SORRY)] * 6, ("a", "b")).as_dict()["not_judged"]
     assert [item["marker"] for item in listed] == ["boilerplate", "hedging", "sycophancy", "refusal", "truncation"]
-    assert {item["text"] for item in listed} == {"every text has it, or none has it"}
+    assert {item["text"] for item in listed} == {"no text has it"}
+    assert named(of_texts(*[(SORRY, SORRY)] * 3), "apology").not_judged == "all_have_it"
     foreign = of_texts(("Прости меня", "Да"), ("Нет", "x"))
     assert (foreign.scope["not_covered"], named(foreign, "apology").not_judged, named(foreign, "truncation").not_judged) == (
-        2, "language_not_covered", "degenerate",
+        2, "language_not_covered", "none_has_it",
     )
     assert "2 are not in the language of the table; only being cut off was looked for in them." in sentences(foreign)
     assert named(of_texts((SORRY, "No."), ("a", "b")), "apology").not_judged == "too_few"
@@ -223,3 +224,22 @@ def test_a_report_that_could_judge_nothing_says_why(tmp_path: Path, capsys: pyte
     sides.write_text('{"prompt": "q", "chosen": "a", "rejected": "b"}\n{"prompt": "q", "chosen": 1, "rejected": "b"}\n', "utf-8")
     assert run(["style", str(sides)]) == 0
     assert "Left out: 1 row that cannot be read as a pair." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("texts", "why", "undefined"), [
+    ([(SORRY, SORRY)] * 3, "all_have_it", "every reply has the marker"), ([("a", "b")] * 3, "none_has_it", "no reply has the marker"),
+    ([], "nothing_to_judge", "there are no replies"),
+])
+def test_an_undefined_correlation_is_null_and_says_which_of_the_two_it_is(texts: list[tuple[str, str]], why: str, undefined: str) -> None:
+    """0 would be "no leaning", which is a finding; nothing was found out here."""
+    (marker,) = (marker for marker in of_texts(*texts).as_dict()["markers"] if marker["marker"] == "apology")
+    assert (marker["not_judged"], marker["lean"], marker["flagged"], marker["shown"]) == (why, None, False, False)
+    found = marker["correlation"]
+    assert (found["value"], found["squared"], found["sign"], found["undefined"]) == (None, None, None, undefined)
+
+
+def test_equal_rewards_have_no_sign_either_and_a_correlation_of_zero_has() -> None:
+    equal = reply_style([Reply(response=text, reward=Fraction(1)) for text in (SORRY, SORRY, "a", "b")], GRID)
+    even = reply_style([Reply(response=text, reward=Fraction(number)) for text, number in ((SORRY, 1), (SORRY, 0), ("a", 1), ("b", 0))], GRID)
+    found = [named(report, "apology").as_dict() for report in (equal, even)]
+    assert [(one["lean"], one["correlation"]["sign"], one["correlation"]["value"]) for one in found] == [(None, None, None), (0, 0, 0.0)]

@@ -47,7 +47,7 @@ def grade(value: Any, field: str) -> Fraction | None:
         raise CellFault(field, "wrong_type", "a number, or null", described(value))
     if not math.isfinite(value):
         raise CellFault(field, "non_finite_number", "a finite number, or null", str(value))
-    return decimal(value)
+    return decimal(value, field)
 
 
 def ends(grades: Grades, *, first: bool) -> Ends | None:

@@ -14,6 +14,7 @@ from core.rounds.columns import CellFault
 from core.rounds.readers.format import Option
 from core.rounds.readers.preference import preference_format
 from core.rounds.readers.row_parts import Counts, Row, all_have, is_messages, none_has
+from core.rounds.readers.verdicts import decimal
 from core.rounds.strict import described
 
 _KEEP: Final = ("keep",)
@@ -43,9 +44,11 @@ def _check_ratings(chosen: Any, rejected: Any, fields: tuple[str, str], options:
     if chosen is None or rejected is None:
         lacking = fields[0] if chosen is None else fields[1]
         _settled("unscored", "missing_score", "lack a rating", lacking, None, options, counts)
-    elif chosen == rejected:
+        return
+    better, worse = (decimal(value, field) for value, field in zip((chosen, rejected), fields, strict=True))
+    if better == worse:
         _settled("ties", "tied_score", "have equal ratings", fields[1], rejected, options, counts)
-    elif chosen < rejected:
+    elif better < worse:
         _settled("reversed", "reversed_score", "rate the rejected side higher", fields[1], rejected, options, counts)
 
 

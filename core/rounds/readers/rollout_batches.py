@@ -6,7 +6,9 @@ ingest; one whose reward or reply cannot be used is kept with its fault (``core.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from pathlib import Path
+from sys import float_info
 from typing import Any, Final
 
 import pyarrow as pa
@@ -18,7 +20,6 @@ from core.rounds.readers.containers import raw_rows
 from core.rounds.readers.format import Declared, Format
 from core.rounds.readers.rollout_columns import NAME, OPTIONS, SPELLINGS
 from core.rounds.readers.rollouts import Rollout, rollouts_of
-from core.rounds.readers.verdicts import decimal
 from core.rounds.rollout_faults import PART, REASONS
 from core.rounds.typing_rows import RawRow, kept_extra
 from core.schemas import ROLLOUTS
@@ -87,10 +88,11 @@ def cells_of(rollout: Rollout, file: str) -> dict[str, Any]:
     """A rollout as the part holds it. A reward is a double whose shortest decimal is the exact reward."""
     where = Where(file, rollout.line)
     reward = None if rollout.reward is None else float(rollout.reward)
-    if reward is not None and decimal(reward) != rollout.reward:
+    if reward is not None and Fraction(repr(reward)) != rollout.reward:
         raise RoundError(
-            "reward_not_exact", expected="a reward that a double holds exactly", got=str(rollout.reward), where=where,
-            remedy="scale the rewards of this file, so that none is above 2^53",
+            "reward_not_exact", expected="a reward that a double gives back as it was written", where=where,
+            got=f"{rollout.reward}, of which a double keeps {reward!r}",
+            remedy=f"round the rewards of this file to {float_info.dig} digits: a round keeps doubles, and countersign pairs reads the file as it is",
         )
     try:
         extra = kept_extra(dict(rollout.extra)) if rollout.extra else None

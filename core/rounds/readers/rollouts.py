@@ -3,9 +3,10 @@
 Pairs are built from rollouts (``core.pairs``); a round may have them as an optional part. Which column is which is declared by option or
 recognised by one of the spellings in ``SPELLINGS``; two spellings of one thing in a row are refused until one is declared.
 
-A reward is a JSON number inside the declared range, held as the exact decimal that was written: 0.7 is 7/10, so that
-margins are exact. A boolean is no reward unless its column was declared as the reward (``reward=strict``), and a note
-then says that true became 1. A row without a usable reward or reply is kept and says why, so that counts reconcile.
+A reward is a JSON number inside the declared range, held as the exact decimal that was written, with all its digits: 0.7 is 7/10, so that
+margins are exact (in a table a DOUBLE is the shortest decimal that reads back as it). A boolean is no reward unless its column was declared
+as the reward (``reward=strict``), and a note then says that true became 1. A row without a usable reward or reply is kept and says why, so
+that counts reconcile.
 """
 from __future__ import annotations
 
@@ -154,7 +155,7 @@ class _RolloutReader:
         names = self._names(row)
         cells = {field: self._cell(field, column, row[column]) for field, column in names.items()}
         prompt, response = conversation(cells, names)
-        reward, fault = self._reward(cells)
+        reward, fault = self._reward(cells, names)
         if response.text is None:
             fault = fault or "missing_response"
         if fault is not None:
@@ -206,7 +207,7 @@ class _RolloutReader:
             raise CellFault(present[0], "ambiguous_column", f"one column of the {field}", f"{' and '.join(present)}; declare {field}={present[0]}")
         return present[0] if present else None
 
-    def _reward(self, cells: Mapping[str, Any]) -> tuple[Fraction | None, str | None]:
+    def _reward(self, cells: Mapping[str, Any], names: Mapping[str, str]) -> tuple[Fraction | None, str | None]:
         """The exact reward, or None and why not."""
         value = cells.get("reward")
         status = cells.get("status")
@@ -222,7 +223,7 @@ class _RolloutReader:
             return Fraction(int(value)), None
         if declared_boolean or not isinstance(value, (int, float)):
             return None, "invalid_reward"
-        reward = decimal(value)
+        reward = decimal(value, names["reward"])
         return (reward, None) if self._least <= reward <= self._most else (None, "reward_out_of_range")
 
     def _first_form(self, value: Any) -> bool:

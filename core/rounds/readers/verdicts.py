@@ -18,6 +18,7 @@ from core.rounds.note import Note
 from core.rounds.readers.format import Declared, Option
 from core.rounds.strict import described
 from core.settings import SETTINGS
+from core.written_numbers import MOST_CHARACTERS, written_decimal
 
 PASS_OPTIONS: Final[Mapping[str, Option]] = {
     "pass": Option("the values that pass, as 1 or C,P or true, or a bound, as >=0.5"),
@@ -40,9 +41,15 @@ def check_direction(metric: str, declared: Declared) -> None:
         )
 
 
-def decimal(value: int | float) -> Fraction:
-    """The decimal that a JSON number was written as, at the shortest length that reads back as the same double: 0.7 is 7/10."""
-    return Fraction(repr(value))
+def decimal(value: int | float, field: str = "") -> Fraction:
+    """The decimal that a JSON number was written as, with all its digits; of a double in a table, the shortest that reads back as it: 0.7 is
+    7/10. Raises CellFault ``number_too_long`` beyond ``json.number_characters`` characters."""
+    exact = written_decimal(value)
+    if exact is None:
+        raise CellFault(
+            field, "number_too_long", f"a number of at most {MOST_CHARACTERS} characters that a double holds nearly", f"a longer one, near {value!r}",
+        )
+    return exact
 
 
 class VerdictRule:
@@ -102,7 +109,7 @@ class VerdictRule:
         return value in declared if declared else value
 
     def _of_number(self, value: int | float) -> bool:
-        number = decimal(value)
+        number = decimal(value, self._field)
         if self._bound is not None:
             compare, bound = self._bound
             passed = compare(number, bound)
