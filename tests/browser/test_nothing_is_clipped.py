@@ -2,13 +2,12 @@
 cut at the edge of a box, or reaches beyond its place."""
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from urllib.parse import parse_qsl
 
 import pytest
 from playwright.sync_api import Browser
-from support_browser import Tab, chromium, free_port, prepare, serving
+from support_browser import Tab, prepare
 
 pytestmark = pytest.mark.browser
 WIDTH = 1024
@@ -24,20 +23,6 @@ VIEWS = [
     f"holdout?round={QWEN}&against={IFEVAL}", f"holdout?round={COLLAPSED}", f"sign-off?round={IFEVAL}", f"sample?round={IFEVAL}",
 ]
 """Each page, and those of its states that hold the widest tables."""
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    place, port = tmp_path_factory.mktemp("demo"), free_port()
-    command = [sys.executable, "-m", "core.cli.main", "demo", "--no-browser", "--port", str(port), "--workspace", str(place / "workspace")]
-    with serving(command, port, place / "home") as url:
-        yield url
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as running:
-        yield running
 
 
 @pytest.fixture

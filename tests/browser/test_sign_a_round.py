@@ -7,13 +7,12 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, expect
-from support_browser import PATIENCE_MS, ROOT, Tab, chromium, free_port, prepare, serving
+from support_browser import PATIENCE_MS, ROOT, Tab, prepare
 
 from core.rounds.workspace import Workspace
 from core.signing.ledger import Ledger, LedgerEntry
@@ -30,25 +29,6 @@ HERE = 6
 """Pairs of the sample that are judged on the page; the rest come in a file."""
 ENGINE = re.compile("margin|admitted|chosen|rejected|verifier|loss|drift|defect", re.IGNORECASE)
 """Words of the engine's opinion, which nobody may meet while judging."""
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("demo")
-
-
-@pytest.fixture(scope="module")
-def address(place: Path) -> Iterator[str]:
-    port = free_port()
-    command = [sys.executable, "-m", "core.cli.main", "demo", "--no-browser", "--port", str(port), "--workspace", str(place / "workspace")]
-    with serving(command, port, place / "home") as url:
-        yield url
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as running:
-        yield running
 
 
 def decisions(place: Path) -> list[LedgerEntry]:

@@ -11,49 +11,37 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support_receipts import Frozen
 
 from core.errors import CountersignError
 from core.persons.publickey import PublicKey
-from core.persons.registry import Registry
-from core.rounds.folder import Round
 from core.signing.export import Export, read_export
-from core.signing.grids import AcceptedGrids
-from core.signing.ledger import Ledger
 from core.signing.status import lock_words
-from core.signing.verify import Verification, verify_export
 
 V1 = Path(__file__).parent / "v1"
+FROZEN = Frozen(V1)
 VERIFIERS = Path(__file__).parents[2] / "docs" / "verifiers"
 OPENSSL, SHELL = shutil.which("openssl"), shutil.which("sh")
 CHROMIUM = shutil.which("chromium")
 
 
-def verified(name: str) -> Verification:
-    export = read_export(V1 / f"{name}.zip")
-    source = Round.open(V1 / "rounds" / export.decision_statement.predicate["round_digest"])
-    registry = Registry.load(V1 / "reviewers.toml")
-    accepted = AcceptedGrids.load(V1 / "grids.json", V1 / "grids")
-    grid = accepted.grid(export.decision_statement.predicate["grid_digest"])
-    return verify_export(export, registry, source, Ledger(V1 / "ledger" / "receipts.jsonl").read(), accepted, grid=grid)
-
-
 @pytest.mark.parametrize(("name", "outcome", "code"), [("approved", "APPROVED", 0), ("rejected", "REJECTED", 3), ("refused", "REJECTED", 3)])
 def test_version_1_verifies_and_recomputes(name: str, outcome: str, code: int) -> None:
-    result = verified(name)
+    result = FROZEN.verified(name)
     assert (result.outcome, result.exit_code) == (outcome, code)
     assert [check for check, _ in result.checks] == ["ledger", "decision", "proposal", "grid", "files", "recomputed"]
 
 
 def test_what_version_1_says() -> None:
     """Read from the frozen bytes, so that a later reader cannot quietly change what they mean."""
-    exports: dict[str, Export] = {name: read_export(V1 / f"{name}.zip") for name in ("approved", "rejected", "refused")}
+    exports: dict[str, Export] = {name: FROZEN.export(name) for name in ("approved", "rejected", "refused")}
     approved, rejected, refused = (exports[name].decision_statement.predicate for name in exports)
     assert (approved["decision"], approved["reviewer"], approved["proposers"]) == ("approve", "worker-verifier-02", ["worker-curator-01"])
     assert approved["receipt"]["calibrated_judge_kappa"] == 0.75 and approved["receipt"]["promote_round"] is True
     assert (rejected["reviewer"], rejected["comment"]) == ("ben@example.org", "five items prove nothing \u2013 n\u00e9e \U0001f9ea")
     assert [item["code"] for item in refused["refusal"]["reasons"]] == ["undefined_statistic"]
     assert exports["rejected"].proposal_statement.predicate["supersedes"] == [{"index": 2, "envelope_sha256": exports["approved"].decision.digest}]
-    view = Ledger(V1 / "ledger" / "receipts.jsonl").read()
+    view = FROZEN.ledger
     assert [entry.kind for entry in view.entries] == ["registration"] + ["proposal", "decision"] * 3
     assert lock_words(view, approved["holdout_digest"], 1) == "witnessed: ledger entry 0, before this proposal"
 
@@ -79,7 +67,7 @@ def test_a_changed_byte_in_any_frozen_export_is_noticed(tmp_path: Path) -> None:
             changed[place] ^= 4
             (tmp_path / "x.zip").write_bytes(changed)
             with pytest.raises(CountersignError):
-                read_export(tmp_path / "x.zip").decision.verify(Registry.load(V1 / "reviewers.toml").persons[0].keys[0].public)
+                read_export(tmp_path / "x.zip").decision.verify(FROZEN.registry.persons[0].keys[0].public)
 
 
 @pytest.fixture
@@ -96,7 +84,7 @@ def test_the_shell_verifier(unpacked: Path) -> None:
         return done.returncode, done.stdout + done.stderr
 
     code, said = run("decision.json")
-    payload = read_export(V1 / "approved.zip").decision.payload
+    payload = FROZEN.export("approved").decision.payload
     assert code == 3 and said.startswith("SIGNATURE ONLY: ") and hashlib.sha256(payload).hexdigest() in said
     assert payload.decode() in said
     code, said = run("proposal.json")
@@ -150,7 +138,7 @@ def test_the_offline_page(page: object, unpacked: Path) -> None:
     good = (unpacked / "decision.json").read_bytes()
     try_(good)
     expect(said).to_contain_text("SIGNATURE ONLY")
-    expect(said).to_contain_text(hashlib.sha256(read_export(V1 / "approved.zip").decision.payload).hexdigest())
+    expect(said).to_contain_text(hashlib.sha256(FROZEN.export("approved").decision.payload).hexdigest())
     expect(page.locator("#says")).to_contain_text('"reviewer": "worker-verifier-02"')
     try_(good.replace(b'"payload":"e', b'"payload":"f'))
     expect(said).to_contain_text("BAD SIGNATURE")

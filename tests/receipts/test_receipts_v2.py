@@ -6,33 +6,17 @@ import hashlib
 from pathlib import Path
 
 import pytest
+from support_receipts import Frozen
 
 from core.errors import CountersignError
 from core.gates.exposure_file import LookBook, read_looks
-from core.persons.registry import Registry
-from core.rounds.folder import Round
 from core.rounds.workspace import Workspace
 from core.signing.export import read_export
-from core.signing.grids import AcceptedGrids
-from core.signing.ledger import Ledger
-from core.signing.statement import Statement
-from core.signing.verify import Verification, verify_export
 from core.signing.words import evidence_sentences, sentences
 
 V2 = Path(__file__).parent / "v2"
+FROZEN = Frozen(V2)
 NAMES = ("approved", "rejected", "several-runs", "first-grid")
-
-
-def verified(name: str) -> Verification:
-    export = read_export(V2 / f"{name}.zip")
-    source = Round.open(V2 / "rounds" / export.decision_statement.predicate["round_digest"])
-    accepted = AcceptedGrids.load(V2 / "grids.json", V2 / "grids")
-    grid = accepted.grid(export.decision_statement.predicate["grid_digest"])
-    return verify_export(export, Registry.load(V2 / "reviewers.toml"), source, Ledger(V2 / "ledger" / "receipts.jsonl").read(), accepted, grid=grid)
-
-
-def decision(name: str) -> Statement:
-    return read_export(V2 / f"{name}.zip").decision_statement
 
 
 @pytest.mark.parametrize(
@@ -40,15 +24,15 @@ def decision(name: str) -> Statement:
     [("approved", "APPROVED", 0), ("rejected", "REJECTED", 3), ("several-runs", "REJECTED", 3), ("first-grid", "APPROVED", 0)],
 )
 def test_version_2_verifies_and_recomputes_its_strength(name: str, outcome: str, code: int) -> None:
-    result = verified(name)
+    result = FROZEN.verified(name)
     assert (result.outcome, result.exit_code) == (outcome, code)
     assert "the strength of evidence are byte for byte" in dict(result.checks)["recomputed"]
-    assert decision(name).predicate_type == "urn:countersign:decision:v2"
+    assert FROZEN.decision(name).predicate_type == "urn:countersign:decision:v2"
 
 
 def test_what_version_2_says() -> None:
     """Read from the frozen bytes, so that a later reader cannot quietly change what they mean."""
-    said = "\n".join(evidence_sentences(decision("approved").predicate))
+    said = "\n".join(evidence_sentences(FROZEN.decision("approved").predicate))
     for line in (
         "Checks that rest on counts: 9, of which 6 met without proof, 3 proven to fail.",
         "Regressions: meets, not proven: needs 54 more items.", "false positive rate meets, not proven: needs 56 more failed cases.",
@@ -59,12 +43,12 @@ def test_what_version_2_says() -> None:
         "The gain's exact p = 1 is not within the 0.0025 that this look may use.", "The reviewer judged 2 of the 2 admitted pairs blind",
     ):
         assert line in said, line
-    assert all(line in sentences(decision("approved")) for line in said.splitlines())
+    assert all(line in sentences(FROZEN.decision("approved")) for line in said.splitlines())
 
 
 def test_the_figures_of_several_runs() -> None:
     """Three runs an item, 40 items in 15 clusters of two and 10 of their own."""
-    strength = decision("several-runs").predicate["strength"]
+    strength = FROZEN.decision("several-runs").predicate["strength"]
     holdout = strength["holdout"]
     assert (holdout["n"], holdout["clusters"], holdout["view"], holdout["runs"]) == (40, 25, "graded", {"baseline": [3, 3], "candidate": [3, 3]})
     few, many, one = strength["judges"]
@@ -76,7 +60,7 @@ def test_the_figures_of_several_runs() -> None:
 
 
 def test_a_grid_without_a_confidence_says_so() -> None:
-    strength = decision("first-grid").predicate["strength"]
+    strength = FROZEN.decision("first-grid").predicate["strength"]
     assert strength["keys_off"] == ["evidence_confidence", "wanted_power", "wanted_effect"] and strength["confidence"] is None
     assert strength["holdout"]["exact"]["exact"] == "1/1" and strength["holdout"]["standing"] is None
 
@@ -87,12 +71,12 @@ def test_the_record_of_looks_begins_as_each_signer_saw_it(tmp_path: Path) -> Non
     book: LookBook = read_looks(Workspace.open(tmp_path))
     assert book.digest == hashlib.sha256((V2 / "exposure.jsonl").read_bytes()).hexdigest()
     for name in NAMES:
-        seen = decision(name).predicate["coverage"]["exposure"]["record"]
+        seen = FROZEN.decision(name).predicate["coverage"]["exposure"]["record"]
         assert book.extends(seen["lines"], seen["sha256"])
 
 
 def test_a_changed_byte_in_any_frozen_export_is_noticed(tmp_path: Path) -> None:
-    registry = Registry.load(V2 / "reviewers.toml")
+    registry = FROZEN.registry
     person = registry.find("worker-verifier-02")
     assert person is not None
     for name in NAMES:

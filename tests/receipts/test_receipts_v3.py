@@ -7,44 +7,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support_receipts import Frozen
 
 from core.errors import CountersignError
-from core.persons.registry import Registry
-from core.rounds.folder import Round
 from core.signing.export import read_export
-from core.signing.grids import AcceptedGrids
-from core.signing.ledger import Ledger
-from core.signing.statement import Statement
-from core.signing.verify import Verification, verify_export
 from core.signing.words import evidence_sentences
 
 V3 = Path(__file__).parent / "v3"
+FROZEN = Frozen(V3)
 NAMES = ("approved", "everything", "first-grid")
 
 
-def verified(name: str) -> Verification:
-    export = read_export(V3 / f"{name}.zip")
-    source = Round.open(V3 / "rounds" / export.decision_statement.predicate["round_digest"])
-    accepted = AcceptedGrids.load(V3 / "grids.json", V3 / "grids")
-    grid = accepted.grid(export.decision_statement.predicate["grid_digest"])
-    return verify_export(export, Registry.load(V3 / "reviewers.toml"), source, Ledger(V3 / "ledger" / "receipts.jsonl").read(), accepted, grid=grid)
-
-
-def decision(name: str) -> Statement:
-    return read_export(V3 / f"{name}.zip").decision_statement
-
-
 def picker() -> dict[str, Any]:
-    (found,) = [judge for judge in decision("everything").predicate["strength"]["judges"] if judge["judge_id"] == "picker"]
+    (found,) = [judge for judge in FROZEN.decision("everything").predicate["strength"]["judges"] if judge["judge_id"] == "picker"]
     return dict(found)
 
 
 @pytest.mark.parametrize(("name", "outcome", "code"), [("approved", "APPROVED", 0), ("everything", "REJECTED", 3), ("first-grid", "REJECTED", 3)])
 def test_version_3_verifies_and_recomputes_its_strength(name: str, outcome: str, code: int) -> None:
-    result = verified(name)
+    result = FROZEN.verified(name)
     assert (result.outcome, result.exit_code) == (outcome, code)
     assert "the strength of evidence are byte for byte" in dict(result.checks)["recomputed"]
-    assert decision(name).predicate_type == "urn:countersign:decision:v3"
+    assert FROZEN.decision(name).predicate_type == "urn:countersign:decision:v3"
 
 
 def test_what_the_judge_shows_by_slice_and_part_by_part() -> None:
@@ -62,7 +46,7 @@ def test_what_the_judge_shows_by_slice_and_part_by_part() -> None:
 
 
 def test_the_holdout_by_slice_and_run() -> None:
-    holdout = decision("everything").predicate["strength"]["holdout"]
+    holdout = FROZEN.decision("everything").predicate["strength"]["holdout"]
     assert [(line["name"], line["n"]) for line in holdout["slices"]] == [("even", 12), ("odd", 12)]
     # pass@1 is the share of outcomes that pass: counted from the rule that made them
     passes = sum((place * 3 + run) % 7 < 5 for place in range(24) for run in range(3))
@@ -72,51 +56,52 @@ def test_the_holdout_by_slice_and_run() -> None:
 
 def test_behaviours_with_every_gap() -> None:
     """4 and 8 of each 9 items pass: 12 of 27 gained, none lost, p = 2/2^12."""
-    behaviours = decision("everything").predicate["strength"]["behaviours"]
+    behaviours = FROZEN.decision("everything").predicate["strength"]["behaviours"]
     rows = {row["behaviour"]: row for row in behaviours["rows"]}
     assert {row["p"]["exact"] for row in rows.values()} == {"1/2048"} and {row["corrected"] for row in rows.values()} == {2 / 2048}
     assert [gap["code"] for gap in rows["tone"]["gaps"]] == ["judge_agreement_low", "contamination", "contamination", "no_noise_band"]
     assert "the judge is right in 32 of 40, 80 % (85 % asked)" in rows["tone"]["sentence"]
-    said = evidence_sentences(decision("everything").predicate)
+    said = evidence_sentences(FROZEN.decision("everything").predicate)
     assert "Behaviours: candidate against baseline on 2 behaviours: shown better on 2; proven on 0." in said
 
 
 def test_what_the_reviewer_saw_besides() -> None:
-    coverage = decision("approved").predicate["coverage"]
+    coverage = FROZEN.decision("approved").predicate["coverage"]
     assert coverage["opened"] == {"pages": ["Overview", "Judges", "Sample"], "not_opened": ["Curation", "Rejected pairs", "Holdout"]}
     assert (coverage["sampling"]["judged"], coverage["sampling"]["seed"]) == (2, "2f" * 16)
     assert {(one["judge_id"], one["round_id"]) for one in coverage["drift"]} == {("calibrated", "earlier"), ("uncalibrated", "earlier")}
-    said = evidence_sentences(decision("approved").predicate)
+    said = evidence_sentences(FROZEN.decision("approved").predicate)
     for line in (
         "Before preparing this, the reviewer had opened Overview, Judges, Sample; not opened: Curation, Rejected pairs, Holdout.",
         "Judge calibrated since round earlier: None of 8 shared verdicts flipped.",
     ):
         assert any(one.startswith(line) for one in said), line
-    assert decision("everything").predicate["coverage"]["opened"] is None
+    assert FROZEN.decision("everything").predicate["coverage"]["opened"] is None
 
 
 def test_what_the_reviewer_disputed() -> None:
     """Marked: the trap, which the round rejects, and an admitted pair; a third was taken back. ``everything`` has no pairs."""
-    disputes = decision("approved").predicate["coverage"]["disputes"]
+    disputes = FROZEN.decision("approved").predicate["coverage"]["disputes"]
     assert disputes["pairs"] == [{"pair_id": "pair-collapse-trap", "state": "rejected"}, {"pair_id": "pair-rpo-clean-1", "state": "admitted"}]
     assert (disputes["count"], disputes["left_out"], disputes["seen"]) == (2, 0, 2)
     said = b'[["pair-collapse-trap","rejected"],["pair-rpo-clean-1","admitted"]]'
     assert disputes["sha256"] == hashlib.sha256(said).hexdigest()
     line = "The reviewer disputes 2 pairs: pair-collapse-trap (rejected), pair-rpo-clean-1 (admitted); 2 pairs marked as seen."
-    assert line in evidence_sentences(decision("approved").predicate) and any(note.endswith(line) for note in verified("approved").notes)
-    assert decision("everything").predicate["coverage"]["disputes"] is None
-    none = decision("first-grid").predicate["coverage"]["disputes"]
+    assert line in evidence_sentences(FROZEN.decision("approved").predicate)
+    assert any(note.endswith(line) for note in FROZEN.verified("approved").notes)
+    assert FROZEN.decision("everything").predicate["coverage"]["disputes"] is None
+    none = FROZEN.decision("first-grid").predicate["coverage"]["disputes"]
     assert (none["count"], none["pairs"]) == (0, [])
 
 
 def test_a_grid_without_a_confidence_says_so() -> None:
-    strength = decision("first-grid").predicate["strength"]
+    strength = FROZEN.decision("first-grid").predicate["strength"]
     assert strength["confidence"] is None and strength["judges"][0]["evidence"] == []
     assert strength["holdout"]["no_slices"] == "the grid sets no evidence_confidence"
 
 
 def test_a_changed_byte_in_any_frozen_export_is_noticed(tmp_path: Path) -> None:
-    person = Registry.load(V3 / "reviewers.toml").find("worker-verifier-02")
+    person = FROZEN.registry.find("worker-verifier-02")
     assert person is not None
     for name in NAMES:
         data = bytearray((V3 / f"{name}.zip").read_bytes())
