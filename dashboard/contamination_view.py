@@ -13,6 +13,7 @@ from core.pairs.words import Span as Stretch
 from core.settings import SETTINGS
 from dashboard import blocks, words
 from dashboard.blocks import Block, Span, badge, mono, muted, strong, text
+from dashboard.leakage_params import FINDINGS, of_others
 from dashboard.pair_words import STATE_BADGES
 
 PAGE: Final = "leakage"
@@ -55,24 +56,13 @@ class Shown:
         return {**dict(self.others), **{name: value for name, value in named.items() if value}}
 
 
-OWN_NAMES: Final = ("state", "rule", "place", "pair", "at", "findings_page")
-"""Parts of the URL that this section reads."""
-OTHER_NAMES: Final = ("field", "cluster", "clusters_page", "beside", "of", "made", "made_page")
-"""Those of the other sections."""
-
-
 def shown_of(params: Mapping[str, str], page: int) -> Shown:
     """A view of the list from query parameters; what means nothing there is left out."""
     def one_of(name: str, known: Sequence[str]) -> str | None:
         return params[name] if params.get(name) in known else None
 
     opened = (params.get(name) or None for name in ("pair", "at"))
-    return Shown(one_of("state", STATES), one_of("rule", RULES), one_of("place", PLACES), page, *opened, others=kept(params, OTHER_NAMES))
-
-
-def kept(params: Mapping[str, str], names: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """The named parts of a view."""
-    return tuple((name, params[name]) for name in names if params.get(name))
+    return Shown(one_of("state", STATES), one_of("rule", RULES), one_of("place", PLACES), page, *opened, others=of_others(FINDINGS, params))
 
 
 def headline_words(document: Mapping[str, Any], pairs: Mapping[str, int]) -> str:

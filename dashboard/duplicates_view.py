@@ -13,7 +13,8 @@ from core.settings import SETTINGS
 from core.statistics.ratio import decimal_text
 from dashboard import blocks, words
 from dashboard.blocks import Block, mono, muted, strong, text
-from dashboard.contamination_view import OWN_NAMES, PAGE, kept, state_badge, state_words
+from dashboard.contamination_view import PAGE, state_badge, state_words
+from dashboard.leakage_params import CLUSTERS, of_others
 
 FIELD_WORDS: Final[Mapping[str, str]] = {"prompt": "prompt", "chosen": "chosen answer", "rejected": "rejected answer"}
 _EXCERPT: Final[int] = SETTINGS["reports"]["excerpt_characters"]
@@ -44,7 +45,7 @@ def opened_of(params: Mapping[str, str], page: int, total: int) -> Opened:
     known = number.isascii() and number.isdigit() and len(number) <= len(str(total)) and 0 < int(number) <= total
     return Opened(
         field if field in FIELDS else FIELDS[0], page, int(number) - 1 if known else None, params.get("beside") or None,
-        kept(params, (*OWN_NAMES, "of", "made", "made_page")),
+        of_others(CLUSTERS, params),
     )
 
 

@@ -13,13 +13,15 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from dashboard import leakage_params
+
 PAGES_FOLDER: Final = Path(__file__).resolve().parent.parent / "pages"
 ROUND_KEY: Final = "round"
-VIEW_KEYS: Final = (
+VIEW_KEYS: Final = tuple(dict.fromkeys((
     ROUND_KEY, "judge", "cell", "case", "cases_page", "item", "flips", "flips_page", "reason", "pair", "pairs_page", "state", "origin", "search",
     "order", "margin", "length_ratio", "drift", "loss", "entry", "entries_page", "against", "evidence", "slice",
-    "rule", "place", "at", "findings_page", "field", "cluster", "clusters_page", "beside", "of", "made", "made_page",
-)
+    *leakage_params.NAMES,
+)))
 """Names of the query parameters that a page may read."""
 WIDGET_KEYS: Final = ("entries_page",)
 """Those of them that a widget holds (``bind="query-params"``): Streamlit lets nobody else write these to the URL. The others

@@ -11,12 +11,12 @@ from core.pairs.given_pairs import LACKING, SAME
 from core.settings import SETTINGS
 from dashboard import blocks, words
 from dashboard.blocks import Block, Span, mono, muted, strong, text
-from dashboard.contamination_view import OWN_NAMES, PAGE, kept, state_badge, state_words
+from dashboard.contamination_view import PAGE, state_badge, state_words
+from dashboard.leakage_params import ROLLOUTS, of_others
 
 Document = Mapping[str, Any]
 NO_ROLLOUTS: Final = "This round carries no rollouts: what its pairs were made of cannot be checked here."
 _WIDTH: Final[str] = SETTINGS["rollouts"]["kind_width"]
-_OTHERS: Final = (*OWN_NAMES, "field", "cluster", "clusters_page", "beside", "of")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Listed:
 
 def listed_of(params: Mapping[str, str], page: int) -> Listed:
     """A view of the list from query parameters; what means nothing there is left out."""
-    return Listed(params["made"] if params.get("made") in FILTERS else None, page, kept(params, _OTHERS))
+    return Listed(params["made"] if params.get("made") in FILTERS else None, page, of_others(ROLLOUTS, params))
 
 
 def held_out_block(document: Document, pairs: Mapping[str, int], shown: Listed) -> Block | None:
