@@ -13,8 +13,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.canonical import canonical_bytes, canonical_digest, parse_canonical
-from core.errors import RoundError, Where
+from core.gates.kept_report import KeptReport, ReportPlace, check_pairs
 from core.gates.pair_texts import checked_pairs
 from core.grid import Grid
 from core.literals import code_digest
@@ -56,12 +55,8 @@ class Against:
         return cls(_OWN, digest, source.holdout_items(), None if lock is None else lock.sha256 == digest)
 
 
-@dataclass(frozen=True)
-class ContaminationReport:
+class ContaminationReport(KeptReport):
     """``document`` is what contamination.json holds; ``findings_path`` has every finding (FINDINGS of core/schemas.py)."""
-
-    document: Mapping[str, Any]
-    folder: Path
 
     @property
     def findings_path(self) -> Path:
@@ -82,40 +77,25 @@ def contamination_of(
     ``left_out``: members of the items that are not looked at. Raises RoundError where the round has no pairs or no holdout,
     GridError ``grid_key_off`` for a grid of an earlier schema.
     """
-    _check_pairs(source)
+    check_pairs(source)
     held, asked = Against.holdout_of(source) if against is None else against, sorted(set(left_out))
-    folder = _folder(workspace, source, grid, held.name, held.sha256, asked)
-    if not (folder / REPORT_FILE).is_file():
-        with workspace.temporary("leakage-") as scratch:
-            document = check_round(source, grid, held, scratch, left_out=asked, progress=progress)
-            (scratch / REPORT_FILE).write_bytes(canonical_bytes(document))
-            workspace.publish(scratch, folder)
-    return _stored(folder)
+    place = _place(workspace, source, grid, held.name, held.sha256, asked)
+    document = place.kept(lambda scratch: check_round(source, grid, held, scratch, left_out=asked, progress=progress))
+    return ContaminationReport(document, place.folder)
 
 
 def stored_contamination(workspace: Workspace, source: Round, grid: Grid) -> ContaminationReport | None:
     """The report of a round against its own holdout where it is stored already, else None; computes nothing. Raises RoundError
     where the round has no pairs or no holdout."""
-    _check_pairs(source)
+    check_pairs(source)
     source.holdout_bytes()
-    folder = _folder(workspace, source, grid, _OWN, str(source.holdout_digest), ())
-    return _stored(folder) if (folder / REPORT_FILE).is_file() else None
+    place = _place(workspace, source, grid, _OWN, str(source.holdout_digest), ())
+    document = place.stored()
+    return None if document is None else ContaminationReport(document, place.folder)
 
 
-def _folder(workspace: Workspace, source: Round, grid: Grid, name: str, sha256: str, left_out: Sequence[str]) -> Path:
-    """Where the answer to one question belongs."""
-    asked = {"grid": grid.digest, "code": code_digest(), "against": sha256, "name": name, "left_out": list(left_out)}
-    return workspace.root / "leakage" / source.digest / f"contamination-{canonical_digest(asked)}"
-
-
-def _stored(folder: Path) -> ContaminationReport:
-    return ContaminationReport(parse_canonical((folder / REPORT_FILE).read_bytes(), where=Where(REPORT_FILE)), folder)
-
-
-def _check_pairs(source: Round) -> None:
-    if not source.has("pairs"):
-        raise RoundError("part_not_supplied", expected="a round with pairs", got="none", remedy="supply the part and ingest again",
-                         where=Where("pairs.parquet"))
+def _place(workspace: Workspace, source: Round, grid: Grid, name: str, sha256: str, left_out: Sequence[str]) -> ReportPlace:
+    return ReportPlace.of(workspace, source, grid, "contamination", REPORT_FILE, against=sha256, name_of=name, left_out=list(left_out))
 
 
 def check_round(

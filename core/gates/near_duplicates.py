@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.canonical import canonical_bytes, canonical_digest, parse_canonical
 from core.errors import RoundError, Where
+from core.gates.kept_report import KeptReport, ReportPlace, check_pairs
 from core.grid import Grid
 from core.literals import code_digest
 from core.pairs.contamination import FIELDS
@@ -41,12 +41,8 @@ _SYSTEM: Final = "system"
 Progress = Callable[[str, int, int], None]
 
 
-@dataclass(frozen=True)
-class NearDuplicateReport:
+class NearDuplicateReport(KeptReport):
     """``document`` is what near_duplicates.json holds; ``clusters_path`` has every text of a cluster (CLUSTERS of core/schemas.py)."""
-
-    document: Mapping[str, Any]
-    folder: Path
 
     @property
     def clusters_path(self) -> Path:
@@ -61,34 +57,24 @@ def near_duplicates_of(
     ``field``: prompt, chosen or rejected. Raises RoundError where the round has no pairs or no such field, GridError ``grid_key_off``
     for a grid of an earlier schema.
     """
-    final = _folder(workspace, source, grid, field)
-    if not (final / REPORT_FILE).is_file():
-        with workspace.temporary("leakage-") as scratch:
-            document = find_near_duplicates(source, grid, field, scratch, progress=progress)
-            (scratch / REPORT_FILE).write_bytes(canonical_bytes(document))
-            workspace.publish(scratch, final)
-    return _stored(final)
+    place = _place(workspace, source, grid, field)
+    document = place.kept(lambda scratch: find_near_duplicates(source, grid, field, scratch, progress=progress))
+    return NearDuplicateReport(document, place.folder)
 
 
 def stored_near_duplicates(workspace: Workspace, source: Round, grid: Grid, field: str = "prompt") -> NearDuplicateReport | None:
     """The report where it is stored already, else None; computes nothing. Raises RoundError as :func:`near_duplicates_of` does."""
-    final = _folder(workspace, source, grid, field)
-    return _stored(final) if (final / REPORT_FILE).is_file() else None
+    place = _place(workspace, source, grid, field)
+    document = place.stored()
+    return None if document is None else NearDuplicateReport(document, place.folder)
 
 
-def _folder(workspace: Workspace, source: Round, grid: Grid, field: str) -> Path:
+def _place(workspace: Workspace, source: Round, grid: Grid, field: str) -> ReportPlace:
     """Where the report of a field belongs."""
     if field not in FIELDS:
         raise RoundError("unknown_field", expected=", ".join(FIELDS), got=repr(field), remedy="name one of them", where=Where(field="--field"))
-    if not source.has("pairs"):
-        raise RoundError("part_not_supplied", expected="a round with pairs", got="none", remedy="supply the part and ingest again",
-                         where=Where("pairs.parquet"))
-    asked = {"grid": grid.digest, "code": code_digest(), "field": field}
-    return workspace.root / "leakage" / source.digest / f"near-duplicates-{canonical_digest(asked)}"
-
-
-def _stored(folder: Path) -> NearDuplicateReport:
-    return NearDuplicateReport(parse_canonical((folder / REPORT_FILE).read_bytes(), where=Where(REPORT_FILE)), folder)
+    check_pairs(source)
+    return ReportPlace.of(workspace, source, grid, "near-duplicates", REPORT_FILE, field=field)
 
 
 @dataclass(frozen=True, slots=True)

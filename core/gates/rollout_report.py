@@ -6,17 +6,16 @@ declares. It decides nothing, and no signed statement speaks of it (decision 020
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.canonical import canonical_bytes, canonical_digest, parse_canonical
 from core.errors import RoundError, Where
 from core.gates.contamination import items_not_looked_for, unjudged_items
+from core.gates.kept_report import KeptReport, ReportPlace
 from core.gates.length_direction import pairing_document
 from core.grid import Grid
 from core.literals import code_digest
@@ -46,12 +45,8 @@ Row = TypeVar("Row")
 Reply = TypeVar("Reply", bound=ReplyTexts)
 
 
-@dataclass(frozen=True)
-class RolloutReport:
+class RolloutReport(KeptReport):
     """``document`` is what rollouts.json holds; ``compared_path`` has every pair that differs, and every one with a reward of the holdout."""
-
-    document: Mapping[str, Any]
-    folder: Path
 
     @property
     def compared_path(self) -> Path:
@@ -61,38 +56,24 @@ class RolloutReport:
 def rollouts_of(workspace: Workspace, source: Round, grid: Grid, *, progress: Progress | None = None) -> RolloutReport:
     """The stored report of (round, grid, running code), computed now where there is none yet. Raises RoundError ``part_not_supplied`` where the
     round has no rollouts, GridError ``grid_key_off`` for a grid of an earlier schema."""
-    _check_part(source)
-    folder = _folder(workspace, source, grid)
-    if not (folder / REPORT_FILE).is_file():
-        with workspace.temporary("leakage-") as scratch:
-            document = report_on(source, grid, scratch, progress=progress)
-            (scratch / REPORT_FILE).write_bytes(canonical_bytes(document))
-            workspace.publish(scratch, folder)
-    return _stored(folder)
+    place = _place(workspace, source, grid)
+    return RolloutReport(place.kept(lambda scratch: report_on(source, grid, scratch, progress=progress)), place.folder)
 
 
 def stored_rollout_report(workspace: Workspace, source: Round, grid: Grid) -> RolloutReport | None:
     """The report where it is stored already, else None; computes nothing. Raises RoundError where the round has no rollouts."""
-    _check_part(source)
-    folder = _folder(workspace, source, grid)
-    return _stored(folder) if (folder / REPORT_FILE).is_file() else None
+    place = _place(workspace, source, grid)
+    document = place.stored()
+    return None if document is None else RolloutReport(document, place.folder)
 
 
-def _check_part(source: Round) -> None:
+def _place(workspace: Workspace, source: Round, grid: Grid) -> ReportPlace:
     if not source.has(PART):
         raise RoundError(
             "part_not_supplied", expected="a round with the rollouts that its pairs were made of", got="none", where=Where(f"{PART}.parquet"),
             remedy="supply the part rollouts and ingest again; countersign pairs reads a file of rollouts by itself",
         )
-
-
-def _folder(workspace: Workspace, source: Round, grid: Grid) -> Path:
-    asked = {"grid": grid.digest, "code": code_digest()}
-    return workspace.root / "leakage" / source.digest / f"rollouts-{canonical_digest(asked)}"
-
-
-def _stored(folder: Path) -> RolloutReport:
-    return RolloutReport(parse_canonical((folder / REPORT_FILE).read_bytes(), where=Where(REPORT_FILE)), folder)
+    return ReportPlace.of(workspace, source, grid, "rollouts", REPORT_FILE)
 
 
 def held_out_of(source: Round, grid: Grid) -> HeldOut:

@@ -6,20 +6,17 @@ that a page shows what the command line says.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from core.canonical import canonical_bytes, canonical_digest, parse_canonical
-from core.errors import Where
 from core.gates.assessment import Assessment
+from core.gates.kept_report import ReportPlace
 from core.gates.style_report import Progress, StyleReport, pair_style
 from core.gates.style_words import correlation_text, p_text, says, sentences
 from core.grid import Grid
-from core.literals import code_digest
 from core.pairs.columns import Flags, flags
 from core.rounds.folder import Round
 from core.rounds.workspace import Workspace
@@ -37,11 +34,7 @@ def admitted_only(source: Round, assessment: Assessment) -> Flags:
 
 def stored_style(workspace: Workspace, source: Round, grid: Grid, *, admitted: bool) -> Mapping[str, Any] | None:
     """The stored report, or None; computes nothing."""
-    folder = _folder(workspace, source, grid, admitted)
-    if not (folder / STYLE_FILE).is_file():
-        return None
-    document: Mapping[str, Any] = parse_canonical((folder / STYLE_FILE).read_bytes(), where=Where(STYLE_FILE))
-    return document
+    return _place(workspace, source, grid, admitted).stored()
 
 
 def style_of(
@@ -57,11 +50,7 @@ def style_of(
 
 def keep_style(workspace: Workspace, source: Round, grid: Grid, report: StyleReport, *, admitted: bool) -> Mapping[str, Any]:
     """Store a report of a round's pairs, and return what was stored."""
-    document = style_document(report) | {"grid_digest": grid.digest}
-    with workspace.temporary("leakage-") as scratch:
-        (scratch / STYLE_FILE).write_bytes(canonical_bytes(document))
-        workspace.publish(scratch, _folder(workspace, source, grid, admitted))
-    return document
+    return _place(workspace, source, grid, admitted).kept(lambda scratch: style_document(report) | {"grid_digest": grid.digest})
 
 
 def style_document(report: StyleReport) -> dict[str, Any]:
@@ -72,6 +61,5 @@ def style_document(report: StyleReport) -> dict[str, Any]:
     return document | {"sentences": sentences(report)}
 
 
-def _folder(workspace: Workspace, source: Round, grid: Grid, admitted: bool) -> Path:
-    asked = {"grid": grid.digest, "code": code_digest(), "admitted_only": admitted}
-    return workspace.root / "leakage" / source.digest / f"style-{canonical_digest(asked)}"
+def _place(workspace: Workspace, source: Round, grid: Grid, admitted: bool) -> ReportPlace:
+    return ReportPlace.of(workspace, source, grid, "style", STYLE_FILE, admitted_only=admitted)
