@@ -6,26 +6,19 @@ float32 is -0.10000000149 and falls below its bound. Only message lists and unkn
 """
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.canonical import canonical_bytes
 from core.errors import RoundError, Where
-from core.rounds.arrow_json import is_json, json_value, refuse_unkeepable, without_json_text
-from core.rounds.columns import ID_CHARACTERS, MAX_SAFE_INTEGER, SIDES, CellFault, Column, Kind, RowFault, TypedBatch, names_of, stored_fields
-from core.rounds.messages import Side, read_sides
-from core.rounds.strict import described
-from core.rounds.typing_rows import raw_text
+from core.rounds.arrow_faults import Faults, Mask
+from core.rounds.arrow_json import is_json, refuse_unkeepable
+from core.rounds.arrow_objects import Kinds, extra_objects, message_sides
+from core.rounds.columns import ID_CHARACTERS, MAX_SAFE_INTEGER, SIDES, Column, Kind, TypedBatch, names_of, stored_fields
 
-Mask = npt.NDArray[np.bool_]
-Kinds = Mapping[str, pa.DataType]
-"""Column -> its type as the file's schema says it."""
 NARROW_FLOATS: Final = (pa.float16(), pa.float32())
 """Types that hold another number than the double that was measured."""
 
@@ -82,7 +75,7 @@ class ArrowTyper:
 
     def type_batch(self, batch: pa.RecordBatch, first_line: int) -> TypedBatch:
         """Type one batch whose first row has number ``first_line``."""
-        faults = _Faults(batch, first_line)
+        faults = Faults(batch, first_line)
         kinds = self._kinds
         arrays: dict[str, pa.Array] = {}
         for column in self._columns:
@@ -90,11 +83,11 @@ class ArrowTyper:
                 arrays[column.name] = _typed_column(batch, column, kinds, faults)
             elif self._messages:
                 if column.name == SIDES[0]:
-                    arrays |= _message_sides(batch, kinds, faults)
+                    arrays |= message_sides(batch, kinds, faults)
             else:
                 arrays[column.name] = _typed_column(batch, column, kinds, faults)
                 arrays[f"{column.name}_messages"] = pa.nulls(batch.num_rows, pa.string())
-        arrays["extra"] = _extra_objects(batch, self._extra, kinds, faults)
+        arrays["extra"] = extra_objects(batch, self._extra, kinds, faults)
         rows = pa.record_batch([arrays[field.name] for field in self._fields], schema=pa.schema(self._fields))
         lines = pa.array(np.arange(first_line, first_line + batch.num_rows))
         if faults.any:
@@ -103,64 +96,13 @@ class ArrowTyper:
         return TypedBatch(self._file, rows, lines, faults.rows(), frozenset(self._extra))
 
 
-class _Faults:
-    """The first fault of each row of a batch, in column order."""
-
-    def __init__(self, batch: pa.RecordBatch, first_line: int) -> None:
-        self._batch, self._first_line = batch, first_line
-        self.bad: Mask = np.zeros(batch.num_rows, dtype=np.bool_)
-        self._found: dict[int, CellFault] = {}
-
-    @property
-    def any(self) -> bool:
-        return bool(self._found)
-
-    def mark(self, mask: Mask, column: Column, code: str, expected: str | None = None) -> None:
-        """Mark rows whose value in ``column`` is at fault, unless an earlier column was."""
-        for row in np.flatnonzero(mask & ~self.bad):
-            got = described(_python_value(self._batch, column.name, int(row)))
-            self._add(int(row), CellFault(column.name, code, expected or column.expected, got))
-
-    def mark_missing(self, mask: Mask, column: Column, got: str) -> None:
-        for row in np.flatnonzero(mask & ~self.bad):
-            self._add(int(row), CellFault(column.name, "missing_field", column.expected, got))
-
-    def add(self, row: int, fault: CellFault) -> None:
-        if not self.bad[row]:
-            self._add(row, fault)
-
-    def _add(self, row: int, fault: CellFault) -> None:
-        self.bad[row] = True
-        self._found[row] = fault
-
-    def rows(self) -> tuple[RowFault, ...]:
-        return tuple(
-            RowFault(self._first_line + row, fault.field, fault.code, fault.expected, fault.got, _raw_row(self._batch, row))
-            for row, fault in sorted(self._found.items())
-        )
-
-
-def _python_value(batch: pa.RecordBatch, name: str, row: int) -> Any:
-    try:
-        return json_value(batch.column(name)[row].as_py())
-    except UnicodeDecodeError:
-        return "text that is not UTF-8"
-    except CellFault:
-        return str(batch.column(name)[row].as_py())
-
-
-def _raw_row(batch: pa.RecordBatch, row: int) -> str:
-    values = {name: _python_value(batch, name, row) for name in batch.schema.names}
-    return raw_text(json.dumps(values, ensure_ascii=False, default=str))
-
-
 def _mask(array: pa.Array) -> Mask:
     """A boolean Arrow array as a mask; null counts as false."""
     filled = array.fill_null(False) if array.null_count else array
     return np.asarray(filled.to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
-def _typed_column(batch: pa.RecordBatch, column: Column, kinds: Kinds, faults: _Faults) -> pa.Array:
+def _typed_column(batch: pa.RecordBatch, column: Column, kinds: Kinds, faults: Faults) -> pa.Array:
     rows = batch.num_rows
     target = stored_type(column)
     if column.name not in batch.schema.names:
@@ -187,7 +129,7 @@ def _with_default(array: pa.Array, column: Column) -> pa.Array:
     return array if column.default is None or not array.null_count else array.fill_null(column.default)
 
 
-def _typed_array(array: pa.Array, column: Column, faults: _Faults) -> pa.Array | None:
+def _typed_array(array: pa.Array, column: Column, faults: Faults) -> pa.Array | None:
     """The array in its stored type with its values checked, or None when its Arrow type is not the column's kind."""
     kind = array.type
     if pa.types.is_null(kind):
@@ -201,7 +143,7 @@ def _typed_array(array: pa.Array, column: Column, faults: _Faults) -> pa.Array |
     return _typed_text(array, column, faults) if is_text(kind) else None
 
 
-def _typed_integers(array: pa.Array, column: Column, faults: _Faults) -> pa.Array:
+def _typed_integers(array: pa.Array, column: Column, faults: Faults) -> pa.Array:
     limit = pa.scalar(MAX_SAFE_INTEGER, pa.uint64() if array.type == pa.uint64() else pa.int64())
     beyond = pc.greater(array, limit)
     if pa.types.is_signed_integer(array.type):
@@ -213,7 +155,7 @@ def _typed_integers(array: pa.Array, column: Column, faults: _Faults) -> pa.Arra
     return array.cast(stored_type(column))
 
 
-def _typed_text(array: pa.Array, column: Column, faults: _Faults) -> pa.Array:
+def _typed_text(array: pa.Array, column: Column, faults: Faults) -> pa.Array:
     text = array.cast(pa.string()) if array.type != pa.string() else array
     text = _valid_text(text, column, faults)
     if column.choices:
@@ -226,7 +168,7 @@ def _typed_text(array: pa.Array, column: Column, faults: _Faults) -> pa.Array:
     return text
 
 
-def _valid_text(text: pa.Array, column: Column, faults: _Faults) -> pa.Array:
+def _valid_text(text: pa.Array, column: Column, faults: Faults) -> pa.Array:
     """Text whose bytes are UTF-8; other values are marked and become null (Parquet does not check them)."""
     try:
         text.validate(full=True)
@@ -243,60 +185,6 @@ def _is_utf8(value: bytes | None) -> bool:
         return value is None or value.decode("utf-8") is not None
     except UnicodeDecodeError:
         return False
-
-
-def _message_sides(batch: pa.RecordBatch, kinds: Kinds, faults: _Faults) -> dict[str, pa.Array]:
-    """The three sides row by row, where at least one of them is a list of messages."""
-    columns = {name: batch.column(name) for name in SIDES if name in batch.schema.names}
-    cells: dict[str, list[str | None]] = {key: [] for name in SIDES for key in (name, f"{name}_messages")}
-    for row in range(batch.num_rows):
-        try:
-            given = {name: _side_value(array, kinds[name], name, row) for name, array in columns.items()}
-            sides: Sequence[Side | None] = read_sides(given)
-        except CellFault as fault:
-            faults.add(row, fault)
-            sides = [None for _ in SIDES]
-        for name, side in zip(SIDES, sides, strict=True):
-            cells[name].append(None if side is None else side.text)
-            cells[f"{name}_messages"].append(None if side is None else side.messages)
-    return {name: pa.array(values, pa.string()) for name, values in cells.items()}
-
-
-def _side_value(array: pa.Array, kind: pa.DataType, name: str, row: int) -> Any:
-    try:
-        value = array[row].as_py()
-    except UnicodeDecodeError:
-        raise CellFault(name, "invalid_utf8", "UTF-8 text", "text that is not UTF-8") from None
-    value = without_json_text(_message(value), kind, name)
-    return json_value(value, name) if isinstance(value, list) else value
-
-
-def _message(value: Any, *, keep: str = "content") -> Any:
-    """A message out of a struct: a null cannot be told from an absent key there and is left out, but for ``content``."""
-    if isinstance(value, dict):
-        return {name: _message(item) for name, item in value.items() if item is not None or name == keep}
-    return [_message(item) for item in value] if isinstance(value, list) else value
-
-
-def _extra_objects(batch: pa.RecordBatch, names: list[str], kinds: Kinds, faults: _Faults) -> pa.Array:
-    """One RFC 8785 object of the unknown columns a row, or nulls where there are none."""
-    if not names:
-        return pa.nulls(batch.num_rows, pa.string())
-    objects: list[str | None] = []
-    for row in range(batch.num_rows):
-        try:
-            objects.append(canonical_bytes({name: _extra_value(batch.column(name), kinds[name], name, row) for name in names}).decode("utf-8"))
-        except CellFault as fault:
-            faults.add(row, fault)
-            objects.append(None)
-    return pa.array(objects, pa.string())
-
-
-def _extra_value(array: pa.Array, kind: pa.DataType, name: str, row: int) -> Any:
-    try:
-        return json_value(without_json_text(array[row].as_py(), kind, name), name)
-    except UnicodeDecodeError:
-        raise CellFault(name, "invalid_utf8", "UTF-8 text", "text that is not UTF-8") from None
 
 
 def type_batches(file: str, columns: Sequence[Column], schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[TypedBatch]:
