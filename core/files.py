@@ -8,8 +8,11 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from core.settings import SETTINGS
+
+_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def is_file(path: Path) -> bool:
@@ -18,6 +21,17 @@ def is_file(path: Path) -> bool:
         return path.is_file()
     except OSError:
         return False
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Give a write of the block that found no room this path, where the system did not say which one it was."""
+    try:
+        yield
+    except OSError as problem:
+        if problem.filename is None and problem.errno in _NO_ROOM:
+            problem.filename = str(path)
+        raise
 
 
 def sync_folder(folder: Path) -> None:
@@ -41,8 +55,9 @@ def write_new(path: Path, data: bytes, *, mode: int | None = None) -> None:
     wanted = SETTINGS["storage"]["file_mode"] if mode is None else mode
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, wanted)
     try:
-        os.fchmod(descriptor, wanted)
-        _write_all(descriptor, data)
+        with naming(path):
+            os.fchmod(descriptor, wanted)
+            _write_all(descriptor, data)
     except BaseException:
         path.unlink(missing_ok=True)
         raise
@@ -55,8 +70,9 @@ def replace_file(path: Path, data: bytes) -> None:
     """Put ``data`` in the place of a file in one step: temporary file beside it, fsync, rename, fsync of the folder."""
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
-        os.fchmod(descriptor, SETTINGS["storage"]["shared_file_mode"])
-        _write_all(descriptor, data)
+        with naming(path):
+            os.fchmod(descriptor, SETTINGS["storage"]["shared_file_mode"])
+            _write_all(descriptor, data)
         Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)

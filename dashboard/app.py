@@ -4,6 +4,7 @@ from __future__ import annotations
 import streamlit as st
 
 from core.errors import CountersignError
+from core.machine import machine_error
 from core.settings import SETTINGS
 from dashboard import components, navigation, session
 
@@ -22,3 +23,8 @@ try:
     page.run()
 except CountersignError as error:
     components.error_notice("page", error)
+except OSError as problem:
+    trouble = machine_error(problem)
+    if trouble is None:
+        raise
+    components.error_notice("page", trouble)

@@ -42,6 +42,7 @@ from core.cli import (
 )
 from core.cli import round as round_commands
 from core.errors import EXIT, CountersignError
+from core.machine import machine_error
 from core.settings import SETTINGS
 from core.text import shortened
 from core.version import ENGINE_VERSION
@@ -106,6 +107,9 @@ class Boundary:
             self.exit_code = EXIT["usage"]
             output.message("usage", f"A name is longer than this system takes: {shortened(str(error.filename), _SHOWN)}", self.exit_code,
                            as_json=self._as_json)
+        elif isinstance(error, OSError) and (trouble := machine_error(error)) is not None:
+            self.exit_code = trouble.exit_code
+            output.error(trouble, as_json=self._as_json)
         elif isinstance(error, (KeyboardInterrupt, typer.Abort)):
             self.interrupted()
         else:
@@ -120,7 +124,7 @@ class Boundary:
         return self.exit_code
 
     def _report_fault(self, error: BaseException) -> None:
-        text = f"[fault] {type(error).__name__}: {error}. This is a fault of the program or of the machine; {_DEBUG}=1 shows where."
+        text = f"[fault] {type(error).__name__}: {error}. This is a fault of the program; {_DEBUG}=1 shows where."
         output.message("fault", text, self.exit_code, as_json=self._as_json)
         if os.environ.get(_DEBUG) == "1":
             output.lines("".join(traceback.format_exception(error)))
@@ -154,8 +158,9 @@ def delivered(arguments: Sequence[str]) -> int:
         if output.reader_gone(problem):
             code = _READER_GONE
         elif isinstance(problem, OSError):
-            code = EXIT["fault"]
-            sys.stderr.write(f"[fault] Standard output cannot be written: {problem.strerror}.\n")
+            trouble = machine_error(problem)
+            code = EXIT["fault"] if trouble is None else trouble.exit_code
+            sys.stderr.write(f"[fault] Standard output cannot be written: {problem.strerror}.\n" if trouble is None else f"{trouble}\n")
         else:
             raise
         output.silence()

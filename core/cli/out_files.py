@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import IO
 
 from core.errors import RoundError, Where
-from core.files import sync_folder
+from core.files import naming, sync_folder
+from core.machine import machine_error
 from core.settings import SETTINGS
 
 
@@ -27,19 +28,20 @@ def refuse_existing(path: Path, *, force: bool) -> None:
 def written(path: Path, *, force: bool) -> Iterator[IO[bytes]]:
     """A file to write to; it gets its name when the block ends well, and nothing is left otherwise.
 
-    Raises RoundError ``file_exists`` unless ``force``, ``cannot_write`` where the folder cannot be written to.
+    Raises RoundError ``file_exists`` unless ``force``, ``cannot_write`` where there is no such folder; WorkspaceError where the machine does
+    not let it be written (``core.machine``).
     """
     refuse_existing(path, force=force)
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     except OSError as problem:
-        raise RoundError(
+        raise machine_error(problem) or RoundError(
             "cannot_write", expected="a folder that can be written to", got=problem.strerror or "none", remedy="name a file in an existing folder",
             where=Where(str(path)),
         ) from problem
     temporary = Path(name)
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with naming(path), os.fdopen(descriptor, "wb") as file:
             os.fchmod(file.fileno(), SETTINGS["storage"]["shared_file_mode"])
             yield file
             file.flush()

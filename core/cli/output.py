@@ -22,8 +22,10 @@ from rich.table import Table
 from rich.text import Text
 
 from core.errors import CountersignError
+from core.files import naming
 from core.text import visible, visible_line
 
+_OUTPUT: Final = Path("standard output")
 _INDENT: Final = "  "
 _GAP: Final = "  "
 STYLES: Final = {"pass": "green", "refuse": "red", "held": "yellow", "dim": "dim", "strong": "bold"}
@@ -79,6 +81,7 @@ def reader_gone(problem: BaseException | None) -> bool:
     return isinstance(problem, OSError) and problem.errno == errno.EPIPE
 
 
+@naming(_OUTPUT)
 def flush() -> None:
     """Send what is still held, so that a reader who has gone, or a full disk, is met here and not while Python shuts down."""
     for stream in (sys.stdout, sys.stderr):
@@ -99,11 +102,13 @@ def silence() -> None:
             os.close(devnull)
 
 
+@naming(_OUTPUT)
 def document(value: Any) -> None:
     """One JSON document on standard output: what ``--json`` prints."""
     sys.stdout.write(json.dumps(value, ensure_ascii=True, indent=_INDENT, allow_nan=False) + "\n")
 
 
+@naming(_OUTPUT)
 def raw(data: bytes) -> None:
     """Bytes as they are on standard output: for documents that are canonical or signed. A terminal that would have to show a
     hidden character among them gets marks in their place, and is told so."""
@@ -117,6 +122,7 @@ def raw(data: bytes) -> None:
         note("Hidden characters are shown as marks on a terminal: pipe the output for the exact bytes.")
 
 
+@naming(_OUTPUT)
 def line(text: str = "", style: str | None = None) -> None:
     """One line on standard output. A line feed in it becomes a mark: what a name or a comment says is never a line of ours."""
     _console().print(Text(visible_line(text), style=STYLES[style] if style is not None else ""))
@@ -132,6 +138,7 @@ def lines(text: str) -> None:
     _console(error=True).print(Text(visible(text)))
 
 
+@naming(_OUTPUT)
 def table(columns: Sequence[str], rows: Iterable[Sequence[Cell]], *, title: str | None = None, right: Iterable[str] = ()) -> None:
     """A table on standard output; ``right`` names the columns that are aligned right (figures)."""
     rows, right = [list(row) for row in rows], frozenset(right)
@@ -153,6 +160,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Cell]], *, title: str 
         sys.stdout.write(_GAP.join(padded).rstrip() + "\n")
 
 
+@naming(_OUTPUT)
 def facts(rows: Iterable[tuple[str, Cell]]) -> None:
     """Names and values, one a line."""
     rows = list(rows)

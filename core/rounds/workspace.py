@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from core.errors import CountersignError, RoundError, Where, WorkspaceError
+from core.files import naming
 from core.rounds.folder import Round
 from core.rounds.manifest import RoundManifest, is_digest
 from core.settings import SETTINGS
@@ -150,7 +151,8 @@ class Workspace:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
             folder.mkdir(mode=_STORAGE["private_directory_mode"])
-            yield folder
+            with naming(self.root):
+                yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
             Path(lock).unlink(missing_ok=True)

@@ -1,7 +1,9 @@
 """The frame: every page of the navigation, the picker, the status line, who you are, and the states that every page has."""
 from __future__ import annotations
 
+import errno
 import json
+import os
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -215,3 +217,15 @@ def test_the_pairs_of_a_page_come_from_the_round_that_it_names(pages: Desk) -> N
     one, other = show("overview", round="smollm2-rpo"), show("overview", round="smollm2-dpo-only")
     assert "377 admitted" in said(one, "status") and "12 admitted" in said(other, "status")
     assert PAIRS_FILE in pages.workspace.round("smollm2-rpo").manifest.files
+
+
+@pytest.mark.parametrize(("number", "code"), [(errno.ENOSPC, "no_space"), (errno.EACCES, "not_permitted"), (errno.EMFILE, "too_many_open_files")])
+def test_what_the_machine_refuses_is_said_as_in_a_terminal(pages: Desk, monkeypatch: pytest.MonkeyPatch, number: int, code: str) -> None:
+    def failing(*given: object, **named: object) -> None:
+        raise OSError(number, os.strerror(number), "rounds\u202e")
+
+    monkeypatch.setattr(loaders, "desk", failing)
+    at = show("overview", round="ifeval-4o")
+    assert not at.exception
+    notice = said(at, "error-page")
+    assert notice.startswith("rounds⟦U+202E⟧: expected ") and "To do (whoever runs this): " in notice and notice.endswith(code)

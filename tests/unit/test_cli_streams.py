@@ -70,5 +70,5 @@ def test_streams_that_were_closed_beforehand(closing: str, tmp_path: Path) -> No
 def test_a_full_disk_behind_standard_output_is_said() -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run([*COMMAND, "--version"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert done.returncode == 1 and done.stderr.startswith("[fault] ") and "No space left on device" in done.stderr
+    assert done.returncode == 2 and done.stderr.startswith("[no_space] standard output: expected room on the disk; got no space left on device. ")
     assert "Traceback" not in done.stderr and "Exception ignored" not in done.stderr
