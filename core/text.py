@@ -58,3 +58,13 @@ def first_of(names: Sequence[str], most: int, *, total: int | None = None) -> st
     shown = names[:most]
     left = (len(names) if total is None else total) - len(shown)
     return ", ".join(shown) + (f" and {left:,} more" if left else "")
+
+
+def capital(clause: str) -> str:
+    """A clause as the beginning of a sentence: its first letter a capital, the rest as it is."""
+    return clause[:1].upper() + clause[1:]
+
+
+def sentence(clause: str) -> str:
+    """A clause as a sentence of its own."""
+    return f"{capital(clause)}."

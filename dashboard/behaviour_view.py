@@ -18,6 +18,7 @@ from core.statistics.probability import Probability, counted
 from core.statistics.ratio import fraction_text, percent_text
 from core.statistics.result import Interval
 from core.statistics.verdict import points_text
+from core.text import sentence
 from dashboard import blocks, components, words
 from dashboard.blocks import Block, Span, badge, muted, strong, text
 from dashboard.frame import View
@@ -45,7 +46,7 @@ def section(view: View) -> None:
         components.error_notice("behaviours", error)
         return
     if found.value is None:
-        components.section("behaviours", TITLE, blocks.paragraph(muted(f"{str(found.reason)[:1].upper()}{str(found.reason)[1:]}.")))
+        components.section("behaviours", TITLE, blocks.paragraph(muted(sentence(str(found.reason)))))
         return
     components.section("behaviours", TITLE, *report_blocks(found.value))
     with st.expander("Each behaviour over the versions", icon=":material/timeline:"):

@@ -11,6 +11,7 @@ from core.pairs.contamination import EXACT, HOLDOUT, RULES, SAME_TASK, TRAINING
 from core.pairs.locked_tasks import UNJUDGED
 from core.pairs.words import Span as Stretch
 from core.settings import SETTINGS
+from core.text import capital
 from dashboard import blocks, words
 from dashboard.blocks import Block, Span, badge, mono, muted, strong, text
 from dashboard.leakage_params import FINDINGS, of_others
@@ -117,7 +118,7 @@ def gap_blocks(document: Mapping[str, Any]) -> list[Block]:
         rows = [
             blocks.row(
                 blocks.cell(mono(one["id"])), blocks.cell(mono(repr(one["task_id"]))), blocks.cell(mono(one["field"])), blocks.cell(mono(one["row"])),
-                blocks.cell(words.count(one["rows"])), detail=[muted(f"{_sentence(UNJUDGED[one['why']])}.", blocks.SMALL)],
+                blocks.cell(words.count(one["rows"])), detail=[muted(f"{capital(UNJUDGED[one['why']])}.", blocks.SMALL)],
             ) for one in unjudged["listed"][:_SHOWN]
         ]
         found.append(blocks.table("unjudged", columns, rows, label="Locked items that could not be judged by their ids"))
@@ -168,15 +169,11 @@ def rules_table(document: Mapping[str, Any], counts: Mapping[str, Mapping[str, i
     for rule in RULES:
         why = [one["why"] for one in document["skipped"] if one["rule"] == rule]
         cells = [_count(counts[rule][place], shown, shown.but(state=None, rule=rule, place=place)) for place in PLACES]
-        said = ". ".join(_sentence(one) for one in (meaning(rule, document["rules"]), *why))
+        said = ". ".join(capital(one) for one in (meaning(rule, document["rules"]), *why))
         detail = [muted(f"{said}.", blocks.SMALL)]
         never = rule == SAME_TASK and not (document["task_ids"]["items"] and document["task_ids"]["pairs"])
         rows.append(blocks.row(blocks.cell(RULE_TITLES[rule]), *cells, blocks.cell(_applied(bool(why), never=never)), detail=detail))
     return blocks.table("rules", columns, rows, label="Findings by rule and place")
-
-
-def _sentence(said: str) -> str:
-    return f"{said[:1].upper()}{said[1:]}"
 
 
 def _count(number: int, shown: Shown, leads_to: Shown) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from core.gates.strength_rules import Levels
 from core.statistics.pass_at_k import PassRate
 from core.statistics.ratio import percent_text
 from core.statistics.verdict import Standing, points_text
+from core.text import sentence
 from dashboard import blocks, words
 from dashboard.blocks import Block, Span, badge, muted, strong, text
 from dashboard.words import Tone
@@ -65,7 +66,7 @@ def reach_blocks(report: HoldoutReport) -> list[Block]:
         ("Smallest gain", [text(report.smallest_words)]), ("Items needed", [text(report.wanted_words)]),
     ]
     note = report.reach_words
-    honest = [] if note is None else [blocks.notice("warning", "off", [strong(f"{note[:1].upper()}{note[1:]}.")])]
+    honest = [] if note is None else [blocks.notice("warning", "off", [strong(sentence(note))])]
     return [*honest, blocks.facts(rows)]
 
 

@@ -9,6 +9,7 @@ import streamlit as st
 from core.gates import judge_words
 from core.gates.judge_cases import JudgeCases
 from core.settings import SETTINGS
+from core.text import sentence
 from dashboard import blocks, charts, components, judge_charts, judge_loaders, judge_view, navigation, theme_watch
 from dashboard.frame import View
 
@@ -106,10 +107,10 @@ def _thresholds(view: View, some: JudgeCases, key: str) -> None:
         figure = judge_charts.reliability_diagram(probabilities.value, colours)
         drawn.append(("reliability", figure, judge_words.reliability_sentence(probabilities.value)))
     side_by_side = st.grid(SETTINGS["charts"]["columns"], min_column_width=SETTINGS["charts"]["column_width"], gap="small", border=True)
-    for name, figure, sentence in drawn:
+    for name, figure, caption in drawn:
         with side_by_side.cell():
             st.plotly_chart(figure, key=f"{name}-{key}", theme=None, config=charts.CONFIG)
-            components.sheet(f"said-{name}-{key}", blocks.paragraph(blocks.muted(sentence, blocks.SMALL)))
+            components.sheet(f"said-{name}-{key}", blocks.paragraph(blocks.muted(caption, blocks.SMALL)))
     if probabilities.value is None:
         components.sheet(f"reliability-{key}", *judge_view.sentences([f"Reliability {probabilities.reason}."]))
 
@@ -154,7 +155,7 @@ def _history(view: View, some: JudgeCases, key: str) -> None:
 
 
 def _nothing(key: str, reason: str) -> None:
-    components.sheet(key, blocks.paragraph(judge_words.sentence(reason)))
+    components.sheet(key, blocks.paragraph(sentence(reason)))
 
 
 _DRAWN: Final[Mapping[str, Callable[[View, JudgeCases, str], None]]] = {

@@ -16,6 +16,7 @@ from core.statistics.kappa_intervals import KappaEstimate
 from core.statistics.provable import Light, RateProof
 from core.statistics.rate_intervals import RateEstimate
 from core.statistics.ratio import fraction_text, percent_text
+from core.text import capital
 from dashboard import blocks, words
 from dashboard.blocks import Block, Span, badge, muted, text
 from dashboard.words import Tone
@@ -152,7 +153,7 @@ def _rates_row(name: str, rate: RateEstimate) -> dict[str, Any]:
 
 def beside_kappa(evidence: JudgeEvidence) -> Block:
     """Kappa exactly, its intervals, and the statistics that stand beside it."""
-    return blocks.facts((name[:1].upper() + name[1:], [text(value)]) for name, value in judge_words.chance_rows(evidence))
+    return blocks.facts((capital(name), [text(value)]) for name, value in judge_words.chance_rows(evidence))
 
 
 def paradox(evidence: JudgeEvidence) -> Block:

@@ -9,6 +9,7 @@ from core.gates import rollout_words
 from core.gates.compared_list import FILTERS, HELD_OUT
 from core.pairs.given_pairs import LACKING, SAME
 from core.settings import SETTINGS
+from core.text import capital
 from dashboard import blocks, words
 from dashboard.blocks import Block, Span, mono, muted, strong, text
 from dashboard.contamination_view import PAGE, state_badge, state_words
@@ -45,7 +46,7 @@ def held_out_block(document: Document, pairs: Mapping[str, int], shown: Listed) 
     first, _, rest = said.partition(": ")
     return blocks.notice(
         "warning", "bad", [strong(f"{first}: {state_words(pairs)}.")],
-        [text(f"{rest[:1].upper()}{rest[1:]}. Next: have these rollouts left out, and the pairs made again. "),
+        [text(f"{capital(rest)}. Next: have these rollouts left out, and the pairs made again. "),
          blocks.link("See these pairs", PAGE, **shown.params(HELD_OUT))],
     )
 
@@ -84,7 +85,7 @@ def verdict_block(document: Document) -> Block:
 def where_table(document: Document) -> Block:
     """Where the rollouts went; the last row is the sum."""
     columns = [blocks.column("Rollouts", head=True), blocks.column("How many", align="right")]
-    rows = [blocks.row(blocks.cell(_sentence(what)), blocks.cell(words.count(count))) for what, count in rollout_words.where_they_went(document)]
+    rows = [blocks.row(blocks.cell(capital(what)), blocks.cell(words.count(count))) for what, count in rollout_words.where_they_went(document)]
     return blocks.table(
         "rollouts-where", columns, [*rows, blocks.row(blocks.cell(strong("In all")), blocks.cell(strong(words.count(document["rows"]))))],
         label="Where the rollouts went",
@@ -101,7 +102,7 @@ def facts_block(document: Document, grid_words: str) -> Block:
 
 def figures_block(document: Document) -> Block:
     """The figures of the rule's pairs."""
-    return blocks.facts([(_sentence(label), [text(value)]) for label, value in rollout_words.figures(document)])
+    return blocks.facts([(capital(label), [text(value)]) for label, value in rollout_words.figures(document)])
 
 
 def warnings_block(document: Document) -> Block | None:
@@ -150,9 +151,5 @@ def _row(row: Mapping[str, Any]) -> dict[str, Any]:
     return blocks.row(
         blocks.cell(name), blocks.cell(muted("not in the round") if lacking else state_badge(row["state"])),
         blocks.cell(mono(row["task"]) if row["task"] else muted("none")), blocks.cell(rollout_words.KIND_TITLES[row["kind"]]),
-        blocks.cell(_sentence(rollout_words.reason_of(row))), tone="bad" if row["held_out"] and not lacking else None,
+        blocks.cell(capital(rollout_words.reason_of(row))), tone="bad" if row["held_out"] and not lacking else None,
     )
-
-
-def _sentence(said: str) -> str:
-    return f"{said[:1].upper()}{said[1:]}"

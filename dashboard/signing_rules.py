@@ -24,6 +24,7 @@ from core.signing.keys import FileSigner
 from core.signing.ledger import LedgerView, read_receipt
 from core.signing.signoff import STATEMENT_FILE, Prepared, SignedReceipt, append_signed, open_prepared, sign_and_append
 from core.signing.status import RoundStatus
+from core.text import sentence
 from dashboard.loaders import Desk
 
 
@@ -39,7 +40,7 @@ def reviewers(registry: Registry) -> list[Person]:
 
 def in_words(error: CountersignError) -> str:
     """An error as the reason beside a disabled button."""
-    return f"It needs {error.expected}; this is {error.got}. {error.remedy[:1].upper()}{error.remedy[1:]}."
+    return f"It needs {error.expected}; this is {error.got}. {sentence(error.remedy)}"
 
 
 def why_not_this_person(manifest: RoundManifest, desk: Desk, digest: str, person_id: str | None) -> str | None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from core.gates.style_report import NOT_JUDGED
 from core.settings import SETTINGS
 from core.statistics.ratio import decimal_text
+from core.text import capital, sentence
 from dashboard import blocks, words
 from dashboard.blocks import Block, Span, mono, muted, strong, text
 
@@ -41,17 +42,12 @@ def _marker_row(marker: Mapping[str, Any]) -> dict[str, Any]:
     loud = marker["flagged"] or marker["shown"]
     return blocks.row(
         name, *counts, blocks.cell(marker["said"]["correlation"]), blocks.cell(marker["said"]["p"]),
-        tone="bad" if marker["flagged"] else "off" if loud else None, detail=[text(_sentence(marker["said"]["says"]))] if loud else (),
+        tone="bad" if marker["flagged"] else "off" if loud else None, detail=[text(sentence(marker["said"]["says"]))] if loud else (),
     )
 
 
 def _title(marker: Mapping[str, Any]) -> str:
-    title = str(marker["title"])
-    return title[:1].upper() + title[1:]
-
-
-def _sentence(said: str) -> str:
-    return f"{said[:1].upper()}{said[1:]}."
+    return capital(str(marker["title"]))
 
 
 def not_judged_block(report: Report) -> Block | None:

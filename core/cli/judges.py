@@ -23,6 +23,7 @@ from core.settings import SETTINGS
 from core.statistics.judge_evidence import JudgeEvidence
 from core.statistics.provable import Light
 from core.statistics.ratio import fraction_text, percent_text
+from core.text import sentence
 
 _STYLES = {Light.PROVES: "pass", Light.MEETS: "held", Light.FAILS: "refuse", Light.UNDEFINED: "refuse"}
 _THRESHOLDS: int = SETTINGS["display"]["named_ids"]
@@ -156,15 +157,15 @@ def _print_scores(found: GradedEvidence) -> None:
     ]
     names = ("threshold", "kappa", "agreement", "false-positive approvals", "recall", "precision")
     output.table(names, rows, title=f"Highest kappa of {len(found.sweep.rows):,} thresholds (--json lists all)", right=("threshold", "kappa"))
-    for sentence in words.said(found.reliability, lambda one: [words.reliability_sentence(one)]):
-        output.line(sentence)
+    for line in words.said(found.reliability, lambda one: [words.reliability_sentence(one)]):
+        output.line(line)
 
 
 def _print_section(title: str, sentences: list[str]) -> None:
     output.line()
     output.line(title, "strong")
-    for sentence in sentences:
-        output.line(sentence)
+    for line in sentences:
+        output.line(line)
 
 
 def _peer(pair: PeerAgreement) -> tuple[Cell, ...]:
@@ -200,7 +201,7 @@ def _print_slices(slices: tuple[CasesEvidence, ...]) -> None:
         output.line(words.SLICES_NOTE)
     else:
         output.line("Slices", "strong")
-        output.line(words.sentence(words.NO_SLICES))
+        output.line(sentence(words.NO_SLICES))
 
 
 def _print_pass_rates(slices: tuple[CasesEvidence, ...]) -> None:

@@ -23,7 +23,7 @@ from core.statistics.reliability import Reliability
 from core.statistics.result import Interval
 from core.statistics.sign_test import SignTest
 from core.statistics.verdict import interval_text, points_text
-from core.text import count_of, first_of, shortened
+from core.text import count_of, first_of, sentence, shortened
 
 Found = TypeVar("Found")
 _DECIMALS: Final[int] = SETTINGS["statistics"]["decimals"]
@@ -58,11 +58,6 @@ def figure(ratio: Ratio) -> str:
 def percent_interval(interval: Interval) -> str:
     """``0 % to 56.15 %``, or ``none: ...``."""
     return interval.percent if interval.undefined is None else f"none: {interval.undefined}"
-
-
-def sentence(reason: str) -> str:
-    """A reason as a sentence of its own."""
-    return f"{reason[:1].upper()}{reason[1:]}."
 
 
 def said(part: Part[Found], sentences: Callable[[Found], list[str]]) -> list[str]:

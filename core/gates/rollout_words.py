@@ -9,7 +9,7 @@ from core.pairs.given_pairs import CHANGED, KINDS, LACKING, NOT_MADE, SAME, SWAP
 from core.pairs.pairing_report import reason_text
 from core.rounds.rollout_faults import REASONS as FAULTS
 from core.statistics.ratio import decimal_text, percent_text
-from core.text import count_of
+from core.text import capital, count_of
 
 Document = Mapping[str, Any]
 FIELD_WORDS: Final[Mapping[str, str]] = {"prompt": "prompt", "chosen": "chosen reply", "rejected": "rejected reply", "task": "task id"}
@@ -24,7 +24,7 @@ def headline(document: Document) -> str:
     found, made = document["comparison"], count_of(document["pairs"], "pair")
     rule = f"the rule makes {made} of {count_of(document['rows'], 'rollout')}"
     if found is None:
-        return f"{rule[:1].upper()}{rule[1:]}; the round has no pairs to compare"
+        return f"{capital(rule)}; the round has no pairs to compare"
     given, same = found["pairs"], found[SAME]
     if not given:
         return f"The round has no pair, and {rule}"

@@ -25,7 +25,6 @@ from core.gates.strength_rules import (
     keys_off,
     not_applicable,
     rate_strength,
-    sentence,
     without_levels,
 )
 from core.grid import Grid
@@ -36,6 +35,7 @@ from core.statistics.probability import level_text
 from core.statistics.provable import rate_proof
 from core.statistics.ratio import Ratio, decimal_text
 from core.statistics.verdict import Standing, Verdict, interval_text
+from core.text import sentence
 
 STRENGTH_VERSION: Final[int] = SETTINGS["signing"]["strength_version"]
 """Raised whenever the object's members, its methods or its words change."""

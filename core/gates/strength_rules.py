@@ -21,6 +21,7 @@ from core.statistics.provable import Light, RateProof, tail_is_at_most
 from core.statistics.rate_intervals import lower_bound, rate_estimate, upper_bound
 from core.statistics.ratio import percent_text
 from core.statistics.result import Interval
+from core.text import sentence
 
 LEVEL_KEYS: Final = ("evidence_confidence", "wanted_power", "wanted_effect")
 NO_CONFIDENCE: Final = "the grid sets no evidence_confidence"
@@ -94,11 +95,6 @@ class CheckStrength:
 def not_applicable(name: str, reason: str) -> CheckStrength:
     """A check behind which nothing is estimated."""
     return CheckStrength(name, Status.NOT_APPLICABLE, Status.NOT_APPLICABLE.value, sentence(reason))
-
-
-def sentence(text: str) -> str:
-    """A clause as a sentence."""
-    return f"{text[:1].upper()}{text[1:]}."
 
 
 def without_levels(check: Mapping[str, Any]) -> CheckStrength:

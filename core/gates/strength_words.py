@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any, Final
 
-from core.gates.strength_rules import Status, sentence
+from core.gates.strength_rules import Status
 from core.grid import parse_decimal
 from core.statistics.ratio import percent_text
 from core.statistics.verdict import Standing, points_text
+from core.text import sentence
 
 _COUNTED: Final[Mapping[Status, str]] = {
     Status.PROVEN: "proven", Status.MEETS: "met without proof", Status.FAILS: "failed", Status.PROVEN_TO_FAIL: "proven to fail",

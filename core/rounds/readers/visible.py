@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from core.errors import RoundError, Where
-from core.rounds.columns import CellFault
+from core.rounds.columns import SIDES, CellFault
 from core.rounds.readers.format import Option
 from core.rounds.readers.row_parts import Row, message
 from core.rounds.strict import described
@@ -31,7 +31,6 @@ VISIBLE: Final = frozenset((
 """Names of columns, in lower case, that some trainer or data set documents as text (or pictures) shown to a model."""
 _OBJECTS, _LISTS = ("fields", "input"), ("completions",)
 """Columns whose members may be such columns: Argilla's fields and OpenAI's input, and UltraFeedback's list of completions."""
-_SIDES: Final = ("prompt", "chosen", "rejected")
 _BETWEEN: Final = ","
 _USER, _ASSISTANT = _EXCHANGE = ("user", "assistant")
 OPTIONS: Final[Mapping[str, Option]] = {
@@ -92,7 +91,7 @@ def _left_over(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         elif name in _LISTS and isinstance(value, list):
             members = [member for member in value if isinstance(member, dict)]
         else:
-            members = [] if name in _SIDES else [{name: value}]
+            members = [] if name in SIDES else [{name: value}]
         yield from ((inner, found) for member in members for inner, found in member.items() if inner.lower() in VISIBLE)
 
 
@@ -107,7 +106,7 @@ def _says(value: Any) -> bool:
 
 def _is_held(value: Any, row: Mapping[str, Any]) -> bool:
     """Whether the pair says the same already: a text that is its prompt or a message of it, or messages that are its prompt or a side."""
-    sides = [row.get(name) for name in _SIDES]
+    sides = [row.get(name) for name in SIDES]
     if isinstance(value, str):
         contents = [turn.get("content") for side in sides if isinstance(side, list) for turn in side if isinstance(turn, dict)]
         return value == sides[0] or value in contents
@@ -124,7 +123,7 @@ def prepended(row: Row, options: Mapping[str, str], *, own_system_wins: bool) ->
     if SYSTEM not in options and HISTORY not in options:
         return row, False
     row, places = _with_places(dict(row))
-    own = next((row[name][0].get("content") or "" for name in _SIDES if _begins_with_system(row.get(name))), None)
+    own = next((row[name][0].get("content") or "" for name in SIDES if _begins_with_system(row.get(name))), None)
     text = _system_text(row, options)
     differs = own is not None and text not in ("", own)
     if differs and not own_system_wins:
