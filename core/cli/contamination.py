@@ -17,7 +17,7 @@ from core.pairs.locked_tasks import UNJUDGED
 from core.rounds.locked_file import read_items
 from core.rounds.workspace import Workspace
 from core.settings import SETTINGS
-from core.text import first_of
+from core.text import count_of, first_of
 
 _SHOWN: Final[int] = SETTINGS["contamination"]["shown"]
 _NAMED: Final[int] = SETTINGS["display"]["named_ids"]
@@ -59,6 +59,10 @@ def contamination_command(
         raise typer.Exit(EXIT["refused"])
 
 
+def _texts_of(texts: int, of: int, noun: str) -> str:
+    return f"{count_of(texts, 'text')} of {count_of(of, noun)}"
+
+
 def _print(report: ContaminationReport) -> None:
     found = report.document
     pairs, rules, held = found["pairs"], found["rules"], found["against"]
@@ -67,14 +71,14 @@ def _print(report: ContaminationReport) -> None:
     else:
         items = found["contaminated_items"]
         output.line(
-            f"{'Contaminated' if items else 'Not contaminated'}: {items:,} of {held['items']:,} items are in "
-            f"{pairs['contaminated']:,} of {pairs['looked_at']:,} pairs; {rules['max_contaminated_items']:,} may be.{_undecided(found)}",
+            f"{'Contaminated' if items else 'Not contaminated'}: {items:,} of {count_of(held['items'], 'item')} {'is' if items == 1 else 'are'} in "
+            f"{pairs['contaminated']:,} of {count_of(pairs['looked_at'], 'pair')}; {rules['max_contaminated_items']:,} may be.{_undecided(found)}",
             "refuse" if report.over else "pass",
         )
     output.facts([
         ("against", f"{held['name']}, SHA-256 {held['sha256']}"),
         ("rules", f"the same task, equal words, or {rules['coverage']} of the words of either in shared runs of {rules['ngram_words']} words"),
-        ("looked at", f"{pairs['texts']:,} texts of {pairs['looked_at']:,} pairs; {held['texts']:,} texts of {held['items']:,} items"),
+        ("looked at", f"{_texts_of(pairs['texts'], pairs['looked_at'], 'pair')}; {_texts_of(held['texts'], held['items'], 'item')}"),
         *((f"pairs by {RULE_WORDS[rule]}", f"{count:,}") for rule, count in found["by_rule"].items() if count),
     ])
     if held["lock_holds"] is False:

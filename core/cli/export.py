@@ -23,6 +23,7 @@ from core.grid import load_grid
 from core.rounds.workspace import Workspace
 from core.settings import SETTINGS
 from core.signing.ledger import Ledger
+from core.text import count_of
 
 _LICENSE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*")
 _LANGUAGE: Final = re.compile(r"[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*")
@@ -109,7 +110,7 @@ def _title(title: str | None) -> str | None:
 def _print(dataset: Dataset) -> None:
     facts, provenance = dataset.facts, dataset.facts.provenance
     decision = provenance.decision
-    output.line(f"{facts.rows:,} pairs for {facts.wanted.shape.trainer} ({facts.wanted.shape.name})", "strong")
+    output.line(f"{count_of(facts.rows, 'pair')} for {facts.wanted.shape.trainer} ({facts.wanted.shape.name})", "strong")
     output.facts([
         ("folder", str(dataset.folder)), ("round", f"{provenance.source.manifest.round_id} {provenance.source.digest}"),
         ("receipt", "none: unsigned" if decision is None else decision["receipt_sha256"]),

@@ -20,6 +20,7 @@ from core.rounds.strict import Reader
 from core.rounds.training_cutoff import KEY, read_cutoff
 from core.rounds.workspace import Workspace
 from core.settings import SETTINGS
+from core.text import count_of
 
 _SHOWN: Final[int] = SETTINGS["display"]["digest_characters"]
 
@@ -139,7 +140,7 @@ def _print(report: IngestReport, workspace: Path) -> None:
 def _print_quarantine(report: IngestReport, workspace: Path) -> None:
     """Why rows are quarantined, where the first of each reason stands, and the command that lists them all."""
     kept = report.counts["pairs"]
-    output.line(f"{kept + report.quarantined} pair rows read = {kept} kept + {report.quarantined} quarantined", "strong")
+    output.line(f"{count_of(kept + report.quarantined, 'pair row')} read = {kept} kept + {report.quarantined} quarantined", "strong")
     rows = [
         (reason.code, reason.rows, reason.first.file or "", reason.first.line or "", reason.first.field or "", reason.expected)
         for reason in report.reasons

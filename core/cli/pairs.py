@@ -32,6 +32,7 @@ from core.rounds.readers.rollout_gaps import nothing_usable
 from core.rounds.readers.rollouts import Rollout, read_rollouts
 from core.rounds.rollout_faults import REASONS as FAULTS
 from core.statistics.ratio import Ratio, decimal_text, fraction_text
+from core.text import count_of
 
 _NONE = "no pairs"
 
@@ -158,7 +159,7 @@ def _print(found: PairingReport, out: Path, document: dict[str, Any], notes: lis
     pairing, holdout = found.pairing, document["holdout"]
     used = pairing.rows - sum(pairing.unused.values())
     if pairing.pairs:
-        output.line(f"{len(pairing.pairs)} pairs written to {out}.", "strong")
+        output.line(f"{count_of(len(pairing.pairs), 'pair')} written to {out}.", "strong")
     else:
         output.line(f"No pairs: {found.why_none}. Nothing was written to {out}.", "refuse")
     rows: list[tuple[output.Cell, ...]] = [(reason_text(code, FAULTS), count) for code, count in sorted(pairing.unused.items())]
@@ -195,7 +196,8 @@ def _pair_facts(found: PairingReport, direction: str) -> list[tuple[str, output.
 def _print_holdout(holdout: dict[str, Any]) -> None:
     hit, rollouts = len(holdout["items_in_rollouts"]), holdout["rollouts_held_out"]["items"]
     output.line(
-        f"Holdout {holdout['name']}: {hit:,} of {holdout['items']:,} items are in {rollouts:,} rollouts, by task id or prompt.",
+        f"Holdout {holdout['name']}: {hit:,} of {count_of(holdout['items'], 'item')} {'is' if hit == 1 else 'are'} in "
+        f"{count_of(rollouts, 'rollout')}, by task id or prompt.",
         "held" if hit else None,
     )
     for skipped in holdout["skipped"]:

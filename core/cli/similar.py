@@ -42,7 +42,8 @@ def _print(report: NearDuplicateReport) -> None:
     found = report.document
     texts, rules, method = found["texts"], found["rules"], found["method"]
     output.line(
-        f"{texts['in_clusters']:,} of {texts['compared']:,} {found['field']} texts are near-duplicates, in {count_of(found['clusters'], 'cluster')}; "
+        f"{texts['in_clusters']:,} of {count_of(texts['compared'], found['field'] + ' text')} "
+        f"{'is a near-duplicate' if texts['in_clusters'] == 1 else 'are near-duplicates'}, in {count_of(found['clusters'], 'cluster')}; "
         f"the largest has {found['largest']:,}.", "strong",
     )
     output.facts([

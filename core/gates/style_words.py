@@ -46,13 +46,16 @@ def says(finding: MarkerFinding, subject: str) -> str:
 def sentences(report: StyleReport) -> list[str]:
     """The report's first lines: what was read, how it was judged, what stands out."""
     if report.subject == "pairs":
-        read = f"{report.scope['pairs']:,} pairs"
+        read = count_of(report.scope["pairs"], "pair")
     else:
-        read = f"{report.scope['replies']:,} replies to {report.scope['tasks']:,} tasks, {report.scope['rewarded']:,} with a reward"
+        read = (
+            f"{count_of(report.scope['replies'], 'reply', 'replies')} to {count_of(report.scope['tasks'], 'task')}, "
+            f"{report.scope['rewarded']:,} with a reward"
+        )
     table, left = report.table, report.scope["not_covered"]
     lines = [
         f"{read}; phrase table {table.version} ({table.language}). Test: {report.method}, Holm over the markers judged.",
-        *([f"{left:,} are not in the language of the table; only being cut off was looked for in them."] if left else []),
+        *([f"{left:,} {'is' if left == 1 else 'are'} not in the language of the table; only being cut off was looked for there."] if left else []),
     ]
     lines += [f"Left out: {count:,} {_LEFT_OUT[code]}." for code, count in report.scope.get("left_out", {}).items()]
     faults = report.scope.get("rows_that_cannot_be_typed", 0)

@@ -119,35 +119,39 @@ class PairingReport:
         """(code, sentence) of what a reviewer should know before training on these pairs."""
         pairs = len(self.pairing.pairs)
         found = [
-            ("eval_sourced", self.eval_sourced, "have a rollout whose task or grade belongs to the holdout: training on them makes the held-out "
-             "scorer the reward, and the holdout measures nothing any more. Leave these rollouts out"),
-            ("mixed_policy", self.mixed_policy_pairs, "have sides written by two policies: their log-probs make no one margin, so they are left "
+            ("eval_sourced", self.eval_sourced, "a rollout whose task or grade belongs to the holdout: training on such pairs makes the held-out "
+             "scorer the reward, and the holdout measures nothing any more. Leave such rollouts out"),
+            ("mixed_policy", self.mixed_policy_pairs, "sides written by two policies: their log-probs make no one margin, so those are left "
              "out, and the style of a policy may be what is learnt. Pair one policy at a time (--policy)"),
-            ("mixed_grader", self.mixed_grader_pairs, "have sides graded by two graders, whose rewards may be on two scales. Pair the rollouts of "
+            ("mixed_grader", self.mixed_grader_pairs, "sides graded by two graders, whose rewards may be on two scales. Pair the rollouts of "
              "one grader at a time"),
-            ("first_turn_identical", self.first_turn_identical, "have the same first turn on both sides: a trainer that keeps one turn learns "
-             "nothing from them. Check how yours cuts conversations"),
-            ("prompts_differ", self.prompts_differ, "have sides that answer different wordings of their task (case and white space apart); the "
+            ("first_turn_identical", self.first_turn_identical, "the same first turn on both sides: a trainer that keeps one turn learns "
+             "nothing from such pairs. Check how yours cuts conversations"),
+            ("prompts_differ", self.prompts_differ, "sides that answer different wordings of their task (case and white space apart); the "
              "chosen side's prompt is written"),
         ]
-        lines = [(code, f"{count} of {pairs} pairs {text}.") for code, count, text in found if count]
+        lines = [(code, f"{_of(count, pairs)} {text}.") for code, count, text in found if count]
         for code, count, what in (
             ("without_prompt", self.without_prompt, "prompt"), ("without_token_counts", self.without_token_counts, "token counts"),
         ):
             if count:
-                lines.append((code, f"{count} of {pairs} pairs have no {what}: an ingest quarantines such rows. Give each rollout its {what}."))
+                lines.append((code, f"{_of(count, pairs)} no {what}: an ingest quarantines such rows. Give each rollout its {what}."))
         if self.without_scores:
             lines.append((
-                "without_scores", f"{self.without_scores} of {pairs} pairs have a reward of more digits than a double holds: they were made by the "
-                "rewards as they were written, and their rows carry no score, since it would be another number.",
+                "without_scores", f"{_of(self.without_scores, pairs)} a reward of more digits than a double holds: the pairing went by the "
+                "rewards as they were written, and such a row carries no score, since it would be another number.",
             ))
-        if self.pairing.repeated_runs:
-            lines.append(("repeated_rollouts", f"{self.pairing.repeated_runs} rollouts share their number with another one of their task and policy: "
-                                               "each was taken for a rollout of its own. Hand each over once, under its own number."))
-        fallback = self.pairing.grouped_by["prompt"]
+        repeated, fallback = self.pairing.repeated_runs, self.pairing.grouped_by["prompt"]
+        if repeated:
+            lines.append((
+                "repeated_rollouts", f"{count_of(repeated, 'rollout')} with the number of another one of the task and policy: each was taken for a "
+                "rollout of its own. Hand each over once, under its own number.",
+            ))
         if fallback:
-            lines.append(("grouped_by_prompt", f"{fallback} rollouts name no task and were grouped by their prompt, without regard to case and white "
-                                               "space: two tasks of one wording would be one. Give each rollout its task id."))
+            lines.append((
+                "grouped_by_prompt", f"{count_of(fallback, 'rollout')} without a task, grouped by the prompt without regard to case and white space: "
+                "two tasks of one wording would be one. Give each rollout its task id.",
+            ))
         return lines
 
     def as_dict(self) -> dict[str, Any]:
@@ -173,6 +177,10 @@ class PairingReport:
             "without_scores": self.without_scores,
             "length": self.length.as_dict(), "warnings": [{"code": code, "text": text} for code, text in self.warnings],
         }
+
+
+def _of(count: int, pairs: int) -> str:
+    return f"{count:,} of {count_of(pairs, 'pair')} {'has' if count == 1 else 'have'}"
 
 
 def _short(value: Fraction) -> str:

@@ -19,6 +19,11 @@ _USER: Final = "user"
 ROLES: Final = ("system", "developer", _USER, "assistant", "tool")
 """The roles of a chat as OpenAI's API has them, and as chat templates and trainers read them without being told."""
 
+_PARTS: Final = (
+    "text, or null: a list of parts is not one text, and parts are not joined unasked. Where a message has one text part only, write that text as "
+    "its content; leave pairs with other parts out"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Side:
@@ -51,7 +56,7 @@ def checked_messages(value: list[Any], field: str) -> list[Message]:
         if calls is not None and not (isinstance(calls, list) and all(isinstance(call, dict) for call in calls)):
             raise CellFault(f"{place}.tool_calls", "wrong_type", "a list of objects", described(calls))
         if content is not None and not isinstance(content, str):
-            raise CellFault(f"{place}.content", "wrong_type", "text, or null", described(content))
+            raise CellFault(f"{place}.content", "wrong_type", _PARTS if isinstance(content, list) else "text, or null", described(content))
         if message.get("function_call") is not None:
             # no text of the pair would show it: two pairs that differ in nothing else would be one
             raise CellFault(f"{place}.function_call", "unread_call", "calls under tool_calls", described(message["function_call"]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -96,7 +97,7 @@ def test_what_is_said(small: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     out = tmp_path / "p.jsonl"
     assert run(["pairs", str(small), "--out", str(out)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("1 pairs written to ") and [line.split()[-1] for line in lines[2:5]] == ["2", "1", "3"]
+    assert lines[0].startswith("1 pair written to ") and [line.split()[-1] for line in lines[2:5]] == ["2", "1", "3"]
     assert "a boolean where a number belongs" in lines[3]
     assert "chosen is longer                               1 of 1, 100 %" in lines
     assert (rows_of(out)[0]["pair_id"], rows_of(out)[0]["chosen"]) == ("t/0/1", "yes")
@@ -109,7 +110,7 @@ def test_a_reward_of_the_holdout_warns(small: Path, tmp_path: Path, capsys: pyte
     Path("ids.json").write_text('[{"id": "t", "prompt": "Something else"}]', "utf-8")
     Path("prompts.json").write_text('[{"id": "h1", "prompt": "what is  IT"}]', "utf-8")
     assert run(["pairs", str(small), "--out", "p.jsonl", "--report", "r.json", *flags]) == 0
-    assert "warning [eval_sourced] 1 of 1 pairs" in capsys.readouterr().out
+    assert "warning [eval_sourced] 1 of 1 pair has" in capsys.readouterr().out
     report = json.loads(Path("r.json").read_text("utf-8"))
     assert report["eval_sourced"] == 1 and report["warnings"][0]["code"] == "eval_sourced"
 
@@ -311,5 +312,18 @@ def test_tasks_that_look_alike_and_rollouts_that_stand_twice_are_said(tmp_path: 
     assert run(["pairs", str(rollouts), "--out", str(tmp_path / "p.jsonl"), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["tasks_seen"], found["pairs"], found["rows"], found["repeated_rollouts"]) == (5, 5, 12, 4)
-    assert "4 rollouts share their number" in {one["code"]: one["text"] for one in found["warnings"]}["repeated_rollouts"]
+    assert "4 rollouts with the number of another one" in {one["code"]: one["text"] for one in found["warnings"]}["repeated_rollouts"]
     assert "task_id has 2 groups of ids" in {one["code"]: one["text"] for one in found["notes"]}["look_alike_ids"]
+
+
+def test_one_of_anything_is_said_as_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One pair of one task, whose fail has no token count; one rollout without a reward; the report on style of the same file."""
+    rows = [SMALL[0], {**SMALL[1], "token_count": None}, {**SMALL[2], "reward": None}]
+    path = tmp_path / "one.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    assert run(["pairs", str(path), "--out", str(tmp_path / "out.jsonl")]) == 0
+    assert run(["style", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "1 pair written to " in out and "1 of 1 pair has no token counts: " in out and "1 rollout cannot be used: no reward" in out
+    assert "3 replies to 2 tasks" in out
+    assert not re.findall(r"\b1 (?:pairs|tasks|rollouts|replies|rows|texts|items|are|have)\b", out)

@@ -13,7 +13,7 @@ from support_rounds import bundle, bundle_file, folder_of, ingested, nothing_wri
 from core.errors import RoundError
 from core.rounds.columns import CellFault
 from core.rounds.folder import Round
-from core.rounds.messages import Side, flattened, read_sides
+from core.rounds.messages import Side, checked_messages, flattened, read_sides
 
 ASK = {"role": "user", "content": "Why?"}
 YES, NO = {"role": "assistant", "content": "Because."}, {"role": "assistant", "content": "No idea."}
@@ -171,3 +171,13 @@ def test_messages_in_a_bundle(tmp_path: Path) -> None:
         ingested(tmp_path / "b", bundle_file(tmp_path / "b", document))
     assert caught.value.where is not None
     assert caught.value.where.field == "verified_candidates[0].rejected_tombstone[0].content"
+
+
+@pytest.mark.parametrize("parts", [[{"type": "text", "text": "Why?"}], [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], []])
+def test_parts_are_no_text_and_the_fault_says_what_to_write(parts: list[Any]) -> None:
+    """One text part means its text, but is not written as it; two are not one text. Neither is joined unasked (decision 019)."""
+    with pytest.raises(CellFault) as fault:
+        checked_messages([{"role": "user", "content": parts}], "prompt")
+    assert (fault.value.code, fault.value.field) == ("wrong_type", "prompt[0].content")
+    said = fault.value.expected
+    assert said.startswith("text, or null: a list of parts is not one text") and "write that text as its content" in said

@@ -79,7 +79,7 @@ def test_what_cannot_be_judged_is_named() -> None:
     assert (foreign.scope["not_covered"], named(foreign, "apology").not_judged, named(foreign, "truncation").not_judged) == (
         2, "language_not_covered", "none_has_it",
     )
-    assert "2 are not in the language of the table; only being cut off was looked for in them." in sentences(foreign)
+    assert "2 are not in the language of the table; only being cut off was looked for there." in sentences(foreign)
     assert named(of_texts((SORRY, "No."), ("a", "b")), "apology").not_judged == "too_few"
     equal = reply_style([Reply(response=text, reward=Fraction(1)) for text in (SORRY, SORRY, "a", "b")], GRID)
     bare = reply_style([Reply(response=text) for text in (SORRY, SORRY, "a", "b")], GRID)

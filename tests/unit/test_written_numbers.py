@@ -121,7 +121,7 @@ def test_a_pair_carries_no_score_that_is_another_number(tmp_path: Path, capsys: 
     assert run(["pairs", str(path), "--out", str(out), "--option", "range=0..2"]) == 0
     (row,) = (json.loads(line) for line in out.read_text("utf-8").splitlines())
     assert "chosen_score" not in row and "rejected_score" not in row
-    assert "warning [without_scores] 1 of 1 pairs have a reward of more digits" in " ".join(capsys.readouterr().out.split())
+    assert "warning [without_scores] 1 of 1 pair has a reward of more digits" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_round_keeps_doubles_and_refuses_any_other_reward(tmp_path: Path) -> None:

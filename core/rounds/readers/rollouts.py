@@ -40,6 +40,7 @@ from core.rounds.readers.verdicts import decimal
 from core.rounds.rollout_faults import REASONS
 from core.rounds.strict import described, unknown_remedy
 from core.rounds.typing_rows import RawRow
+from core.text import count_of
 
 _STATUS_OK: Final = "ok"
 # few digits: a bound of a hundred million of them is no range, and the figures made of rewards stay far inside a double
@@ -145,11 +146,13 @@ class _RolloutReader:
         notes, file = self._declared.notes, self._declared.file
         notes += self._ids.notes(file)
         if self._coerced:
-            column = self._options["reward"]
-            notes.append(Note("boolean_reward", f"{file}: {column} was declared as the reward; true became 1 and false 0 in {self._coerced} rows"))
+            said = f"{self._options['reward']} was declared as the reward; true became 1 and false 0 in {count_of(self._coerced, 'row')}"
+            notes.append(Note("boolean_reward", f"{file}: {said}"))
         if self._multiplied:
-            notes.append(Note("mean_logps", f"{file}: log-probs were declared as means and multiplied by token_count in {self._multiplied} rows"))
-        notes += [warning(code, f"{file}: {count} rollouts cannot be used: {REASONS[code]}") for code, count in sorted(self._faults.items())]
+            said = f"log-probs were declared as means and multiplied by token_count in {count_of(self._multiplied, 'row')}"
+            notes.append(Note("mean_logps", f"{file}: {said}"))
+        for code, count in sorted(self._faults.items()):
+            notes.append(warning(code, f"{file}: {count_of(count, 'rollout')} cannot be used: {REASONS[code]}"))
 
     def _read(self, line: int, row: dict[str, Any]) -> Rollout:
         names = self._names(row)
