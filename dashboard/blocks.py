@@ -115,6 +115,11 @@ def cell(*spans: Span | str, sort: float | str | None = None, tone: str | None =
     return {"spans": spans_of(spans), "sort": sort, "c": [tone] if tone else [], "across": across}
 
 
+def id_cell(span: Span, *, tone: str | None = None) -> dict[str, Any]:
+    """A cell with an id, as text or as a link: a short one stays on one line, a long one breaks."""
+    return cell(span, tone="id" if len(span["t"]) <= SETTINGS["display"]["whole_id_characters"] else tone)
+
+
 def row(*cells: Mapping[str, Any], tone: str | None = None, chosen: bool = False, detail: Sequence[Span | str] = ()) -> dict[str, Any]:
     """A table row. ``tone``: ``bad`` and ``off`` draw a mark at its edge, ``quiet`` greys it; ``chosen``: it is the open one;
     ``detail``: a line below it over the whole width."""

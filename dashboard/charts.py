@@ -150,7 +150,7 @@ def _axes(plan: BinPlan, counts: Mapping[str, Mapping[int, int]], colours: Palet
         "xaxis": {
             "title": {"text": MEASURE_WORDS[plan.measure.name].axis, "font": small, "standoff": _C["standoff"]}, "tickvals": positions,
             "ticktext": labels, "range": [_end(plan, None, 0), _end(plan, None, 1)], "showgrid": False, "zeroline": False, "fixedrange": True,
-            "ticks": "outside", "tickcolor": colours.line, "tickfont": figures, "linecolor": colours.line,
+            "ticks": "outside", "tickcolor": colours.line, "tickfont": figures, "linecolor": colours.line, "tickangle": 0,
         },
         "yaxis": {
             "title": {"text": "pairs", "font": small}, "range": [0, highest * _C["headroom"]], "dtick": _count_step(highest), "tickformat": ",d",
@@ -163,7 +163,7 @@ def _ticks(plan: BinPlan) -> tuple[list[float], list[str]]:
     """Round values inside the drawn range, and one tick for each tail beyond it: ``< −2``."""
     low, high = plan.edge(plan.first), plan.edge(plan.above)
     mirrored = plan.measure.closed == "mirrored"
-    step = 1 if mirrored and high - low > 1 else nice_step((high - low) / _C["ticks"])
+    step = math.ceil((high - low) / _C["ratio_ticks"]) if mirrored and high - low > 1 else nice_step((high - low) / _C["ticks"])
     inner = [index * step for index in range(math.ceil(low / step), math.floor(high / step) + 1)]
     write = ratio_text if mirrored else number
     ends = {plan.below: f"< {write(low)}", plan.above: f"> {write(high)}"}
@@ -221,13 +221,44 @@ def _placed_notes(plan: BinPlan, sides: Sides) -> list[tuple[float, str, str]]:
     lines = plan.lines()
     if not lines:
         return []
-    rule = f"<b>bound {bound_sign(plan)}</b>: {words.count(sides.inside)} hold"
     if plan.measure.closed == "mirrored":
-        middle = [(0.0, f"<b>{bound_sign(plan)}</b>: {words.count(sides.inside)}", "center")]
-        return [(lines[0], f"{words.count(sides.low)} fail ", "right"), *middle, (lines[-1], f" {words.count(sides.high)} fail", "left")]
+        return _notes_of_two(plan, sides, lines) if len(lines) > 1 else _one_of_two(plan, sides, lines[0])
+    return _at_the_line(plan, lines[0], f"{words.count(sides.low)} fail", f"<b>{bound_sign(plan)}</b>: {words.count(sides.inside)} hold")
+
+
+def _at_the_line(plan: BinPlan, line: float, left: str, right: str) -> list[tuple[float, str, str]]:
+    """A note on each side of a line; one note, kept inside the chart, where a side has no room for its own."""
     low, high = _end(plan, None, 0), _end(plan, None, 1)
-    place = (lines[0] - low) / (high - low)
-    if _C["note_room"] <= place <= 1 - _C["note_room"]:
-        return [(lines[0], f"{words.count(sides.low)} fail ", "right"), (lines[0], f" {rule}", "left")]
-    # no room on one side of the line: one note, kept inside the chart
-    return [(low if place < _C["note_room"] else high, f"{words.count(sides.low)} fail · {rule}", "left" if place < _C["note_room"] else "right")]
+    place = (line - low) / (high - low)
+    if _room(left) <= place <= 1 - _room(right):
+        return [(line, f"{left} ", "right"), (line, f" {right}", "left")]
+    at_left = place < _C["centre"]
+    # away from its line the rule says what it is
+    said = f"{left} · {right}".replace("<b>", "<b>bound ")
+    return [(low if at_left else high, said, "left" if at_left else "right")]
+
+
+def _room(note: str) -> float:
+    """The share of the chart that a note takes where the chart is narrow: the rule with its count, or a count alone."""
+    least, most = sorted(_C["note_room"])
+    return float(most if "<b>" in note else least)
+
+
+def _notes_of_two(plan: BinPlan, sides: Sides, lines: Sequence[float]) -> list[tuple[float, str, str]]:
+    """The notes of a bound with two lines: three of them, or one where the band between the lines is too narrow for its own."""
+    low, high = _end(plan, None, 0), _end(plan, None, 1)
+    below, above = (f"{words.count(count)} fail" for count in (sides.low, sides.high))
+    rule = f"<b>{bound_sign(plan)}</b>: {words.count(sides.inside)}"
+    if (lines[-1] - lines[0]) / (high - low) >= _C["band_room"]:
+        return [(lines[0], f"{below} ", "right"), (0.0, rule, "center"), (lines[-1], f" {above}", "left")]
+    return [((low + high) * _C["centre"], f"{below} · {rule} · {above}", "center")]
+
+
+def _one_of_two(plan: BinPlan, sides: Sides, line: float) -> list[tuple[float, str, str]]:
+    """The notes where one side of a mirrored bound is drawn and the other lies beyond the chart: what holds lies between the two. Pairs that fail
+    on the side that is not drawn are in the tail there, and counted with what they stand beside."""
+    upper = line > 0
+    unseen, seen = (sides.low, sides.high) if upper else (sides.high, sides.low)
+    said = [f"<b>{bound_sign(plan)}</b>: {words.count(sides.inside)}", *([f"{words.count(unseen)} fail"] if unseen else [])]
+    held, failed = " · ".join(reversed(said) if upper else said), f"{words.count(seen)} fail"
+    return _at_the_line(plan, line, *((held, failed) if upper else (failed, held)))

@@ -105,7 +105,7 @@ def _row(check: Check, counted: str, figure: list[Span], strength: list[Span]) -
     tone = {"fails": "bad", "undefined": "off"}.get(check["state"])
     detail = [muted(check["detail"], blocks.SMALL)] if tone or check["state"] == "warning" else []
     said = text(counted, "keep")
-    observed = [blocks.cell(said), blocks.cell(*figure, tone="nowrap")] if figure else [blocks.cell(said, across=True)]
+    observed = [blocks.cell(said, tone="id"), blocks.cell(*figure, tone="nowrap")] if figure else [blocks.cell(said, across=True)]
     return blocks.row(
         blocks.cell(text(words.check_title(check["name"]), "keep")), blocks.cell(state_badge(check)), *observed,
         blocks.cell(muted(check["bound"]["text"])), blocks.cell(*distance_spans(check)), blocks.cell(*strength),

@@ -34,14 +34,14 @@ class Found:
     error: CountersignError | None = None
 
 
-def gather(view: View) -> Found:
-    """The contamination report of the open round, computed now where it is not stored and the round is small."""
+def gather(view: View, *, at_once: bool = True) -> Found:
+    """The contamination report of the open round, computed now where it is not stored, the round is small and the page may wait (``at_once``)."""
     if not view.round.has("holdout"):
         return Found(None, "no_holdout")
     if leakage_loaders.lacking(view.grid, KEYS):
         return Found(None, "old_grid")
     try:
-        return Found(leakage_loaders.contamination(view, now=leakage_loaders.is_quick(view)), "large")
+        return Found(leakage_loaders.contamination(view, now=at_once and leakage_loaders.is_quick(view)), "large")
     except CountersignError as error:
         return Found(None, "error", error)
 

@@ -92,8 +92,9 @@ def verdict_block(document: Mapping[str, Any]) -> Block:
     verb = "is" if found == 1 else "are"
     allowed = f"The grid lets {words.count(most)} pass (max_contaminated_items); "
     exits = [mono("countersign contamination"), text(" exits with 3, and nothing else stops.")] if document["over"] else [text("that is within it.")]
+    several = " One pair may repeat several of them." if found > document["pairs"]["contaminated"] else ""
     return blocks.notice(
-        "warning", "bad" if document["over"] else "off", [strong(f"{items} {verb} in the pairs."), text(f" {allowed}"), *exits],
+        "warning", "bad" if document["over"] else "off", [strong(f"{items} {verb} in the pairs."), text(f"{several} {allowed}"), *exits],
         ["A score on an item that was trained on measures memory. Next: have the pairs below taken out, or the items left out of the comparison."],
     )
 
@@ -217,9 +218,10 @@ def findings_table(rows: Sequence[Mapping[str, Any]], shown: Shown, opened: tupl
         leads = replace(shown, pair=row["pair_id"], at=row["field"])
         name = strong(row["pair_id"], blocks.MONO) if here == opened else blocks.link(row["pair_id"], PAGE, **leads.params())
         body.append(blocks.row(
-            blocks.cell(name), blocks.cell(state_badge(row["state"])), blocks.cell(PLACE_TITLES[row["place"]]), blocks.cell(RULE_TITLES[row["rule"]]),
+            blocks.id_cell(name), blocks.cell(state_badge(row["state"])), blocks.cell(PLACE_TITLES[row["place"]]),
+            blocks.cell(RULE_TITLES[row["rule"]]),
             blocks.cell(_of(row["covered"], row["words"])), blocks.cell(_of(row["locked_covered"], row["locked_words"])),
-            blocks.cell(mono(row["item_id"])), tone="chosen" if here == opened else None,
+            blocks.id_cell(mono(row["item_id"])), tone="chosen" if here == opened else None,
         ))
     return blocks.table("findings", columns, body, label="Findings, those of admitted pairs first")
 

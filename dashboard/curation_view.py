@@ -109,7 +109,8 @@ def means_table(means: Sequence[Mapping[str, Any]], nearest: Mapping[str, float 
     ]
     rows = [
         blocks.row(
-            blocks.cell(text(f"{title} "), muted(unit, blocks.SMALL)), *(blocks.cell(_mean(measure, by_state[state][name])) for state in states),
+            blocks.cell(text(f"{title} "), muted(unit, blocks.SMALL)),
+            *(blocks.cell(_mean(measure, by_state[state][name]), tone="nowrap") for state in states),
             blocks.cell(*_bound_spans(measure, nearest, plans)),
         )
         for title, unit, name, measure in _MEANS

@@ -10,9 +10,9 @@ from core.gates.finding_list import STATES
 from core.pairs.contamination import FIELDS
 from core.pairs.word_diff import word_differences
 from core.settings import SETTINGS
-from core.statistics.ratio import decimal_text
+from core.statistics.ratio import decimal_text, rounded_decimal
 from dashboard import blocks, words
-from dashboard.blocks import Block, mono, muted, strong, text
+from dashboard.blocks import Block, Span, mono, muted, strong, text
 from dashboard.contamination_view import PAGE, state_badge, state_words
 from dashboard.leakage_params import CLUSTERS, of_others
 
@@ -87,7 +87,7 @@ def clusters_table(rows: Sequence[Mapping[str, int]], document: Mapping[str, Any
     """One page of clusters, the largest first; the report knows the beginnings of the largest only."""
     columns = [
         blocks.column("Cluster", head=True), blocks.column("Texts", align="right"), blocks.column("Different", align="right"),
-        *(blocks.column(state.capitalize(), align="right") for state in STATES), blocks.column("Similarity"), blocks.column("Begins"),
+        *(blocks.column(state.capitalize(), align="right") for state in STATES), blocks.column("Similarity", align="right"), blocks.column("Begins"),
     ]
     return blocks.table("clusters", columns, [_cluster_row(row, document["listed"], opened) for row in rows], label="Clusters, the largest first")
 
@@ -97,13 +97,19 @@ def _cluster_row(row: Mapping[str, int], listed: Sequence[Mapping[str, Any]], op
     name = strong(number) if here else blocks.link(number, PAGE, **replace(opened, cluster=row["cluster"], beside=None).params())
     known = listed[row["cluster"]] if row["cluster"] < len(listed) else None
     begins = muted("open to read") if known is None else mono(blocks.shortened_prose(known["example"][0]["text"], _EXCERPT))
-    alike = muted("") if known is None else text(similarity_words(Fraction(known["jaccard"])))
+    alike = [] if known is None else _similarity(Fraction(known["jaccard"]))
     different = muted("") if known is None else text(words.count(known["different_texts"]))
     counts = [text(words.count(row[state])) if row[state] else muted("0") for state in STATES]
     return blocks.row(
-        blocks.cell(name), blocks.cell(words.count(row["size"])), blocks.cell(different), *map(blocks.cell, counts), blocks.cell(alike),
+        blocks.cell(name), blocks.cell(words.count(row["size"])), blocks.cell(different), *map(blocks.cell, counts), blocks.cell(*alike, tone="id"),
         blocks.cell(begins), tone="chosen" if here else None,
     )
+
+
+def _similarity(value: Fraction) -> list[Span]:
+    """The fraction in the second rank, the decimal in full, so that a column of them is compared at a glance."""
+    places = SETTINGS["display"]["decimals"]
+    return [*([] if value == 1 else [muted(f"{value.numerator}/{value.denominator}  ", blocks.SMALL)]), text(str(rounded_decimal(value, places)))]
 
 
 def similarity_words(value: Fraction) -> str:

@@ -138,10 +138,18 @@ def open_round(page: str, *, bare: bool = False) -> View:
 
 
 def _assessed(workspace: Workspace, source: Round, grid: Grid) -> Assessment:
+    said = st.empty()
+    if not loaders.is_assessed(workspace, source.digest, grid):
+        pairs = f" of {words.plural(source.pair_count, 'pair')}" if source.pair_count else ""
+        with said.container():
+            components.sheet("assessing", blocks.paragraph(blocks.muted(f"Computing the checks{pairs}. This is done once; the result is kept.")))
     try:
         with st.skeleton():
-            return loaders.assessment(workspace, source, grid)
+            found = loaders.assessment(workspace, source, grid)
+        said.empty()
+        return found
     except CountersignError as error:
+        said.empty()
         components.headline("broken", "This round cannot be assessed")
         components.error_notice("assess", error)
         st.stop()

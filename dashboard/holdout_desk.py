@@ -14,7 +14,7 @@ from core.grid import Grid
 from core.rounds.folder import Round
 from core.settings import SETTINGS
 from core.signing.status import lock_words
-from dashboard import blocks, components, holdout_strength, holdout_view, loaders, navigation, words
+from dashboard import blocks, components, holdout_strength, holdout_view, loaders, navigation, unchecked, words
 from dashboard.blocks import Block, Span
 from dashboard.frame import View
 
@@ -66,7 +66,8 @@ def lock(view: View) -> list[Block]:
     """The lock's block, with its witness and what differs."""
     stored = view.document["holdout"]["lock"]
     differences = None if stored["holds"] else differences_from_locked(view.workspace, view.round, stored["registered"])
-    return holdout_view.lock_block(stored, view.manifest.holdout_lock, witness(view), differences)
+    leaks = unchecked.holdout_spans(view, at_once=False) if view.round.has("pairs") and view.round.pair_count else []
+    return holdout_view.lock_block(stored, view.manifest.holdout_lock, witness(view), differences, leaks)
 
 
 def witness(view: View) -> Sequence[Span | str]:

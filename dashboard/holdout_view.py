@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from core.rounds.manifest import HoldoutLock
 from core.settings import SETTINGS
@@ -10,6 +10,7 @@ from dashboard import blocks, words
 from dashboard.blocks import Block, Span, badge, mono, muted, strong, text
 
 Document = Mapping[str, Any]
+_LONG: Final[int] = SETTINGS["reports"]["excerpt_characters"]
 LOCK_PROBLEMS = {
     "missing_preregistration": "no digest was registered: an empty lock never holds",
     "malformed_digest": "what was registered is no SHA-256 digest",
@@ -42,8 +43,9 @@ def lost_and_fixed(outcomes: Mapping[str, Any]) -> str:
 
 def lock_block(
     lock: Mapping[str, Any], registered: HoldoutLock | None, witness: Sequence[Span | str], differences: Sequence[str] | None,
+    leaks: Sequence[Span] = (),
 ) -> list[Block]:
-    """Lock state first, then what differs where it does not hold."""
+    """Lock state first, then what differs where it does not hold. ``leaks``: whether the pairs repeat it."""
     holds = lock["holds"]
     state = badge("lock holds", "ok", "lock") if holds else badge("lock fails", "bad", "unlock")
     rows: list[tuple[str, Sequence[Span | str]]] = [("State", [state] if holds else [state, text(f"  {LOCK_PROBLEMS[lock['problem']]}")])]
@@ -52,6 +54,8 @@ def lock_block(
     if registered is not None:
         rows.append(("Stated", [_registration(registered)]))
     rows.append(("Witness", list(witness)))
+    if leaks:
+        rows.append(("In the pairs", leaks))
     content: list[Block] = [blocks.facts(rows)]
     if not holds:
         content.append(_differences(differences))
@@ -161,10 +165,10 @@ def _runs(row: Mapping[str, Any], arm: str) -> str:
     return f"{row[f'{arm}_passes']} of {row[f'{arm}_runs']}"
 
 
-def preview(item: Mapping[str, Any]) -> str:
+def preview(item: Mapping[str, Any], limit: int = SETTINGS["dashboard"]["preview_characters"]) -> str:
     """The start of an item's prompt."""
     prompt = item.get("prompt")
-    return blocks.shortened_prose(prompt, SETTINGS["dashboard"]["preview_characters"]) if isinstance(prompt, str) else "no prompt in the locked item"
+    return blocks.shortened_prose(prompt, limit) if isinstance(prompt, str) else "no prompt in the locked item"
 
 
 def item_blocks(item: Mapping[str, Any], outcomes: Sequence[Mapping[str, Any]], kind: str | None) -> list[Block]:
@@ -200,6 +204,7 @@ def canaries_table(rows: Sequence[Mapping[str, Any]]) -> Block:
         blocks.row(
             blocks.cell(text(row["id"]), sort=row["id"]),
             blocks.cell(badge("passed", "ok", "check") if row["passed"] else badge("lost", "bad", "cross"), sort=str(row["passed"])),
-            blocks.cell(muted(preview(row) if row["prompt"] is not None else "not supplied", blocks.SMALL)), tone=None if row["passed"] else "bad",
+            blocks.cell(muted(preview(row, _LONG) if row["prompt"] is not None else "not supplied", blocks.SMALL)),
+            tone=None if row["passed"] else "bad",
         ) for row in rows
     ], label="Canaries", tall=True)

@@ -126,7 +126,7 @@ def figures_table(judge_id: str, judge: Judge, evidence: JudgeEvidence) -> Block
     rows = [_check_row(check, counted, figure, evidence) for check, (counted, _), figure in zip(checks, split, figures, strict=False)]
     for (title, _, meaning), (counted, _), figure in zip(beside, split[len(checks):], figures[len(checks):], strict=True):
         rows.append(blocks.row(
-            blocks.cell(text(title)), blocks.cell(), blocks.cell(text(counted, "keep")), blocks.cell(*figure, tone="nowrap"),
+            blocks.cell(text(title)), blocks.cell(), blocks.cell(text(counted), tone="nowrap"), blocks.cell(*figure, tone="nowrap"),
             blocks.cell(text(meaning)), tone="quiet",
         ))
     columns = [blocks.column("Figure", head=True, sort=True), blocks.column("State", sort=True), blocks.column("Counted", align="right"),
@@ -139,7 +139,8 @@ def _check_row(check: Mapping[str, Any], counted: str, figure: list[Span], evide
     distance = [{"k": "break"}, muted(check["distance"]["text"], blocks.SMALL)] if check["distance"] else []
     return blocks.row(
         blocks.cell(text(words.check_title(check["name"])), sort=check["name"]), blocks.cell(check_table.state_badge(check), sort=check["state"]),
-        blocks.cell(text(counted, "keep")), blocks.cell(*figure, tone="nowrap"), blocks.cell(text(check["bound"]["text"], "nowrap"), *distance),
+        blocks.cell(text(counted), tone="nowrap"), blocks.cell(*figure, tone="nowrap"),
+        blocks.cell(text(check["bound"]["text"], "nowrap"), *distance),
         tone=tone, detail=judge_view.check_detail(check["name"], evidence),
     )
 

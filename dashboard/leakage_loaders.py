@@ -17,6 +17,7 @@ from core.gates.style_kept import stored_style, style_of
 from core.grid import Grid
 from core.rounds.rollout_faults import rollout_count
 from core.settings import SETTINGS
+from dashboard import blocks, components
 from dashboard.frame import View
 
 _AT_ONCE: Final[int] = SETTINGS["reports"]["at_once_pairs"]
@@ -40,17 +41,20 @@ def lacking(grid: Grid, keys: Sequence[str]) -> list[str]:
     return [key for key in keys if key not in grid]
 
 
-def with_progress(compute: Callable[[Progress], Report]) -> Report:
-    """Run a computation under a bar that says what is going on."""
-    bar = st.progress(0, text="Reading the pairs. This is done once; the report is kept.")
+def with_progress(what: str, compute: Callable[[Progress], Report]) -> Report:
+    """Run a computation under a line that says what is going on, and a bar."""
+    place = st.empty()
+    with place.container():
+        components.sheet(f"busy-{what}", blocks.paragraph(blocks.muted(f"{what}. This is done once; the report is kept.")))
+        bar = st.progress(0)
     try:
         return compute(lambda done, total: _advance(bar, done, total))
     finally:
-        bar.empty()
+        place.empty()
 
 
 def _advance(bar: Any, done: int, total: int) -> None:
-    bar.progress(min(done / max(total, 1), 1), text="Reading the pairs. This is done once; the report is kept.")
+    bar.progress(min(done / max(total, 1), 1))
 
 
 def rollouts(view: View, *, now: bool) -> RolloutReport | None:
@@ -58,7 +62,7 @@ def rollouts(view: View, *, now: bool) -> RolloutReport | None:
     found = stored_rollout_report(view.workspace, view.round, view.grid)
     if found is not None or not now:
         return found
-    return with_progress(lambda progress: rollouts_of(view.workspace, view.round, view.grid, progress=progress))
+    return with_progress("Pairing the rollouts by the rule", lambda progress: rollouts_of(view.workspace, view.round, view.grid, progress=progress))
 
 
 def contamination(view: View, *, now: bool) -> ContaminationReport | None:
@@ -66,7 +70,9 @@ def contamination(view: View, *, now: bool) -> ContaminationReport | None:
     found = stored_contamination(view.workspace, view.round, view.grid)
     if found is not None or not now:
         return found
-    return with_progress(lambda progress: contamination_of(view.workspace, view.round, view.grid, progress=progress))
+    return with_progress("Looking for the holdout in the pairs", lambda progress: contamination_of(
+        view.workspace, view.round, view.grid, progress=progress,
+    ))
 
 
 def near_duplicates(view: View, field: str, *, now: bool) -> NearDuplicateReport | None:
@@ -75,7 +81,7 @@ def near_duplicates(view: View, field: str, *, now: bool) -> NearDuplicateReport
     if found is not None or not now:
         return found
     # the texts are read several times, each with a bar of its own
-    return with_progress(lambda progress: near_duplicates_of(
+    return with_progress("Comparing the texts with each other", lambda progress: near_duplicates_of(
         view.workspace, view.round, view.grid, field, progress=lambda _, done, total: progress(done, total),
     ))
 
@@ -85,7 +91,9 @@ def style(view: View, *, admitted: bool, now: bool) -> Mapping[str, Any] | None:
     found = stored_style(view.workspace, view.round, view.grid, admitted=admitted)
     if found is not None or not now:
         return found
-    return with_progress(lambda progress: style_of(view.workspace, view.round, view.computed, view.grid, admitted=admitted, progress=progress))
+    return with_progress("Reading what each side sounds like", lambda progress: style_of(
+        view.workspace, view.round, view.computed, view.grid, admitted=admitted, progress=progress,
+    ))
 
 
 @st.cache_resource(max_entries=SETTINGS["dashboard"]["open_databases"], show_spinner=False)

@@ -104,7 +104,8 @@ def by_state(document: Document) -> list[tuple[str, Mapping[str, Any]]]:
 def _judge_row(judge_id: str, judge: Mapping[str, Any], opened: bool) -> dict[str, Any]:
     failing = ", ".join(words.SHORT_TITLES[name] for name in judge["gate"]["failing"])
     return blocks.row(
-        blocks.cell(blocks.link(judge_id, "judges", judge=judge_id), sort=judge_id), blocks.cell(gate_badge(judge), sort=str(judge["gate"]["open"])),
+        blocks.id_cell(blocks.link(judge_id, "judges", judge=judge_id)) | {"sort": judge_id},
+        blocks.cell(gate_badge(judge), sort=str(judge["gate"]["open"])),
         blocks.cell(text(failing)), blocks.cell(text(words.exact(judge["kappa"])), sort=judge["kappa"]["value"]),
         blocks.cell(text(words.fraction(judge["agreement"]), "keep"), sort=judge["agreement"]["value"]),
         blocks.cell(text(words.fraction(judge["fpr"]), "keep"), sort=judge["fpr"]["value"]), blocks.cell(text(cases_words(judge)), sort=judge["n"]),
@@ -145,8 +146,18 @@ def remarks(notes: Iterable[Note]) -> list[list[Span]]:
     ]
 
 
-def facts_rows(document: Document, manifest: RoundManifest, grid: Grid, *, flagged: bool = True) -> list[tuple[str, list[Span]]]:
-    """What the verdict stands on: round, models, lock, grid, engine. ``flagged``: a pair says what a verifier found."""
+def foreign_files(manifest: RoundManifest) -> list[list[Span]]:
+    """How each foreign file was read: its part, then file, format, why, and what was declared about it."""
+    return [
+        [strong(f"{part.replace('_', ' ').capitalize()}: "), text(item.sentence())] for part, found in manifest.sources.items() for item in found
+    ]
+
+
+def facts_rows(
+    document: Document, manifest: RoundManifest, grid: Grid, *, flagged: bool = True, witness: Sequence[Span | str] = (),
+) -> list[tuple[str, list[Span | str]]]:
+    """What the verdict stands on: round, models, lock, grid, engine. ``flagged``: a pair says what a verifier found; ``witness``: who
+    witnessed the registration of the holdout."""
     lock = manifest.holdout_lock
     labels = manifest.verification == "dataset_label"
     verified = "flags are the data set's own labels, no program checked them" if labels else "a program checked the flags"
@@ -157,9 +168,8 @@ def facts_rows(document: Document, manifest: RoundManifest, grid: Grid, *, flagg
         ("Round", [strong(manifest.round_id), text(" "), blocks.digest(document["round_digest"], "the round digest")]),
         ("Proposed by", [text(", ".join(manifest.proposers)), muted(f", {words.short_time(manifest.created_at)}")]),
         ("Candidate", model_spans(manifest.candidate)), ("Baseline", model_spans(manifest.baseline)),
-        ("Holdout registered", [text(registered)]),
+        ("Holdout registered", [text(registered), *([text("; "), *witness] if witness else [])]),
         ("Verification", [text(verified)]),
-        *((f"Foreign {part.replace('_', ' ')}", [text(item.sentence())]) for part, found in manifest.sources.items() for item in found),
         *([] if manifest.cutoff is None else [("Training cut-off", [text(manifest.cutoff.words())])]),
         ("Grid", [text(f"{grid.name}, version {grid.version} "), blocks.digest(grid.digest, "the grid digest")]),
         ("Engine", [text(f"{document['engine_version']}, code "), blocks.digest(document["code_digest"], "the code digest")]),

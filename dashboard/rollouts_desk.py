@@ -8,6 +8,7 @@ from typing import Final
 import streamlit as st
 
 from core.errors import CountersignError
+from core.gates import rollout_words
 from core.gates.compared_list import PAGE_ROWS, ComparedList
 from core.gates.rollout_report import KEYS, RolloutReport
 from core.rounds.rollout_faults import PART, rollout_count
@@ -44,6 +45,11 @@ def gather(view: View) -> Found:
         return Found(None, "error", error)
 
 
+def missing_words(found: Found) -> str:
+    """Why there is no report, as a sentence without its full stop."""
+    return _HEADLINES[found.why]
+
+
 def sign_off_lines(view: View) -> list[tuple[str, blocks.Block]]:
     """What a reviewer should know of the rollouts before deciding: admitted pairs with a reward of the holdout, admitted pairs that the rule does not
     make, or that nobody has looked. No check reads it."""
@@ -58,9 +64,11 @@ def sign_off_lines(view: View) -> list[tuple[str, blocks.Block]]:
 def pointer(view: View) -> None:
     """Where the pairs come from, on a page that shows what became of them; nothing where the round carries no rollouts."""
     if view.round.has(PART):
+        known = None if leakage_loaders.lacking(view.grid, KEYS) else leakage_loaders.rollouts(view, now=False)
+        answer = [blocks.link("Are the pairs what the rule makes of them?", "leakage")] if known is None else [
+            blocks.text(f"{rollout_words.headline(known.document)}. "), _TO_SECTION]
         components.sheet("rollouts-pointer", blocks.paragraph(
-            blocks.muted(f"This round carries the {words.plural(rollout_count(view.round), 'rollout')} of its pairs. "),
-            blocks.link("Are the pairs what the rule makes of them?", "leakage"),
+            blocks.muted(f"This round carries the {words.plural(rollout_count(view.round), 'rollout')} of its pairs. "), *answer,
         ))
 
 
@@ -98,12 +106,13 @@ def _report(view: View, report: RolloutReport) -> None:
     first = [rollouts_view.held_out_block(document, listed.held_out, shown), rollouts_view.verdict_block(document),
              rollouts_view.facts_block(document, f"grid {view.grid.name} v{view.grid.version}"), rollouts_view.comparison_table(document, shown)]
     components.sheet("rollouts-found", *[block for block in first if block is not None])
+    if listed.total:
+        _listed(listed, shown)
+    components.sheet("rollouts-made", blocks.heading("What the rule makes of the rollouts", level="h3"))
     side_by_side("rollouts", [rollouts_view.where_table(document)], [rollouts_view.figures_block(document)])
     warned = rollouts_view.warnings_block(document)
     if warned is not None:
         components.sheet("rollouts-warned", blocks.heading("What the rule's pairs bring along", level="h3"), warned)
-    if listed.total:
-        _listed(listed, shown)
 
 
 def _listed(listed: ComparedList, shown: rollouts_view.Listed) -> None:

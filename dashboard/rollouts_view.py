@@ -139,17 +139,21 @@ def filter_line(shown: Listed, total: int) -> Block:
 
 def list_table(rows: Sequence[Mapping[str, Any]]) -> Block:
     """One page of the list; a pair of the round is a way to its texts."""
+    tasks = any(row["task"] not in (None, row["pair_id"].split("/")[0]) for row in rows)
     columns = [
-        blocks.column("Pair", head=True), blocks.column("State"), blocks.column("Task"), blocks.column("It is"), blocks.column("Why"),
+        blocks.column("Pair", head=True), blocks.column("State"), *([blocks.column("Task")] if tasks else []), blocks.column("It is"),
+        blocks.column("Why"),
     ]
-    return blocks.table("compared-list", columns, [_row(row) for row in rows], label="Pairs that differ from the rule's")
+    return blocks.table("compared-list", columns, [_row(row, tasks=tasks) for row in rows], label="Pairs that differ from the rule's")
 
 
-def _row(row: Mapping[str, Any]) -> dict[str, Any]:
+def _row(row: Mapping[str, Any], *, tasks: bool) -> dict[str, Any]:
+    """``tasks``: with the task, which is left out where every id of the page begins with it."""
     lacking = row["kind"] == LACKING
     name = mono(row["pair_id"]) if lacking else blocks.link(row["pair_id"], "rejected", state=row["state"], pair=row["pair_id"])
+    task = [blocks.id_cell(mono(row["task"]) if row["task"] else muted("none"))] if tasks else []
     return blocks.row(
-        blocks.cell(name), blocks.cell(muted("not in the round") if lacking else state_badge(row["state"])),
-        blocks.cell(mono(row["task"]) if row["task"] else muted("none")), blocks.cell(rollout_words.KIND_TITLES[row["kind"]]),
+        blocks.id_cell(name), blocks.cell(muted("not in the round") if lacking else state_badge(row["state"])),
+        *task, blocks.cell(rollout_words.KIND_TITLES[row["kind"]]),
         blocks.cell(capital(rollout_words.reason_of(row))), tone="bad" if row["held_out"] and not lacking else None,
     )

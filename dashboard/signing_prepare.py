@@ -5,7 +5,6 @@ from typing import Final
 
 import streamlit as st
 
-from core.gates.cutoff import headline
 from core.settings import SETTINGS
 from core.signing.ledger import LedgerView
 from core.signing.signoff import Prepared
@@ -14,6 +13,7 @@ from dashboard import (
     blocks,
     components,
     contamination_desk,
+    cutoff_view,
     grid_view,
     leakage_loaders,
     navigation,
@@ -107,7 +107,7 @@ def _cutoff(view: View) -> list[tuple[str, Block]]:
     cut = view.document.get("cutoff")
     if cut is None or not cut["equal"]["total"]:
         return []
-    return [("cutoff", blocks.notice("warning", "off", [text(headline(cut)), text(" "), blocks.link("See them", "curation")]))]
+    return [("cutoff", cutoff_view.warning_block(cut, blocks.link("See them on Curation", "curation")))]
 
 
 def facts_rows(view: View, ledger: LedgerView) -> list[tuple[str, list[Span]]]:

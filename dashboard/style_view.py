@@ -23,7 +23,8 @@ def teaching_block(report: Report) -> Block:
     read, *said = report["sentences"]
     if all(marker["not_judged"] is not None for marker in report["markers"]):
         said = [NOTHING_JUDGED]
-    return blocks.bullets(*([strong(line)] for line in said), [muted(read)])
+    # the finding first, then what was read
+    return blocks.bullets(*([strong(line)] for line in reversed(said)), [muted(read)])
 
 
 def markers_table(report: Report) -> Block:
@@ -86,7 +87,10 @@ def phrases_table(report: Report) -> Block | None:
 
 
 def _phrases(items: list[list[Any]]) -> list[Span]:
-    return [span for phrase, count in items for span in (mono(phrase), muted(f" {words.count(count)}  "))] or [muted("none")]
+    return [
+        span for place, (phrase, count) in enumerate(items)
+        for span in (*([muted("  ·  ")] if place else []), mono(phrase), muted(f" {words.count(count)}"))
+    ] or [muted("none")]
 
 
 def length_block(report: Report) -> Block:
@@ -98,7 +102,7 @@ def length_block(report: Report) -> Block:
         ("Rejected is longer", [text(f"{words.count(shorter)} of {words.count(pairs)}"), muted(f"  {words.share(shorter, pairs)}")]),
         ("As long", [text(f"{words.count(pairs - longer - shorter)} of {words.count(pairs)}")]),
         ("Median difference", [text(_signed(found["median"])), muted(f"  {found['unit']}, chosen less rejected")]),
-        ("Mean difference", [text(_signed(found["mean"]))]),
+        ("Mean difference", [text(_signed(found["mean"])), muted(f"  {found['unit']}")]),
     ])
 
 

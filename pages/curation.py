@@ -4,7 +4,19 @@ from __future__ import annotations
 import streamlit as st
 
 from core.settings import SETTINGS
-from dashboard import blocks, components, curation_charts, curation_view, cutoff_view, frame, funnel_chart, pair_loaders, rollouts_desk, theme_watch
+from dashboard import (
+    blocks,
+    components,
+    curation_charts,
+    curation_view,
+    cutoff_desk,
+    cutoff_view,
+    frame,
+    funnel_chart,
+    pair_loaders,
+    rollouts_desk,
+    theme_watch,
+)
 
 view = frame.open_round("curation")
 counts = pair_loaders.counts(view)
@@ -21,7 +33,8 @@ if not counts.total:
     st.stop()
 
 trap = curation_view.trap_spans(pair_loaders.trap(view), float(view.grid.fraction("min_dpo_margin")))
-components.headline("curation", curation_view.headline_words(counts), lead=trap or None)
+lead = [*cutoff_view.lead_spans(view.document.get("cutoff")), *trap]
+components.headline("curation", curation_view.headline_words(counts), lead=lead or None)
 rollouts_desk.pointer(view)
 
 reasons = pair_loaders.reasons(view)
@@ -35,8 +48,6 @@ with side_by_side.cell():
         blocks.paragraph(blocks.muted("Means over pairs with figures, for reading only: the receipt's means are exact.", blocks.SMALL)),
     )
 
-cut = cutoff_view.round_blocks(view.document)
-if cut:
-    components.section("cutoff", "The training cut-off", *cut)
+cutoff_desk.section(view)
 curation_charts.linked(view)
 theme_watch.watch()

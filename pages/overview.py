@@ -8,7 +8,7 @@ from core.gates.strength_words import texts_of
 from core.rounds.notes import UNFLAGGED
 from core.settings import SETTINGS
 from core.signing.status import earlier_decisions, round_identity
-from dashboard import blocks, check_table, components, frame, grid_view, loaders, overview_view, strength_view
+from dashboard import blocks, check_table, components, frame, grid_view, holdout_desk, loaders, overview_view, strength_view, unchecked
 
 view = frame.open_round("overview")
 document = view.document
@@ -23,6 +23,7 @@ strength = view.computed.strength
 components.section(
     "checks", "Checks", check_table.checks_table("checks", document["checks"], texts_of(strength), label="Checks of this round"),
 )
+below_the_checks = st.container()
 
 notes = loaders.round_remarks(view.round)
 left, right = st.columns(SETTINGS["dashboard"]["wide_narrow"], gap="large")
@@ -36,6 +37,9 @@ with left:
     remarks = overview_view.remarks(notes)
     if remarks:
         components.section("files", "Notes on the files", blocks.bullets(*remarks))
+    foreign = overview_view.foreign_files(view.manifest)
+    if foreign:
+        components.section("foreign", "How the foreign files were read", blocks.bullets(*foreign))
     components.section("grid", "Grid keys that differ", *grid_view.comparison(view))
     components.section(
         "note", "Proposer's note",
@@ -43,7 +47,10 @@ with left:
     )
 with right:
     flagged = all(note.code != UNFLAGGED for note in notes)
-    facts = overview_view.facts_rows(document, view.manifest, view.grid, flagged=flagged)
+    witness = holdout_desk.witness(view) if view.round.holdout_digest is not None else ()
+    facts = overview_view.facts_rows(document, view.manifest, view.grid, flagged=flagged, witness=witness)
     components.section("facts", "What this stands on", blocks.facts(facts))
 if document["judges"]:
     components.section("judges", "Judges", overview_view.judges_table(document))
+with below_the_checks:
+    unchecked.draw(view)

@@ -21,6 +21,7 @@ from core.statistics.ratio import decimal_text, json_double, json_integer
 from core.text import count_of
 
 CODE: Final = "equal_under_cutoff"
+KEPT: Final = "A cut-off rejects none: they are kept, and would train nothing."
 _LISTED: Final[int] = SETTINGS["cutoff"]["listed"]
 _DECIMALS: Final[int] = SETTINGS["cutoff"]["token_decimals"]
 _TOKENS_UNKNOWN: Final = (
@@ -88,7 +89,7 @@ def not_known(cutoff: CutOff) -> list[str]:
 
 def equal_words(cutoff: CutOff, found: Equal) -> str:
     """Why a pair is equal under the cut-off, in one sentence without the pair's id."""
-    shared = f"{count_of(found.shared, 'character')} at the {cutoff.keeps} are the same"
+    shared = f"{count_of(found.shared, 'character')} at the {cutoff.keeps} {'is' if found.shared == 1 else 'are'} the same"
     return f"Cut to {cutoff.words()}, chosen and rejected are the same ({found.basis}): {shared}{_tokens_words(cutoff, found)}."
 
 
@@ -109,16 +110,19 @@ def _tokens_words(cutoff: CutOff, found: Equal) -> str:
 
 def headline(document: Mapping[str, Any]) -> str:
     """The finding in one sentence, from the stored member ``cutoff``."""
-    equal = document["equal"]
-    kept = f"Training keeps {document['text']}"
+    total, said = document["equal"]["total"], finding(document)
+    if not total:
+        return f"{said}."
+    return f"{said}, {'pair' if total == 1 else 'the first is pair'} {document['listed'][0]['pair_id']}. {KEPT}"
+
+
+def finding(document: Mapping[str, Any]) -> str:
+    """How many admitted pairs become equal: a sentence without its full stop, and without a pair's id."""
+    equal, kept = document["equal"], f"Training keeps {document['text']}"
     if not equal["total"]:
-        return f"{kept}: no admitted pair was found that this makes equal."
+        return f"{kept}: no admitted pair was found that this makes equal"
     named = ", ".join(f"{equal[basis]:,} {basis}" for basis in BASES if equal[basis])
-    first = document["listed"][0]["pair_id"]
-    return (
-        f"{kept}: that makes chosen and rejected equal in {equal['total']:,} of {count_of(document['pairs'], 'admitted pair')} ({named}), "
-        f"{'pair' if equal['total'] == 1 else 'the first is pair'} {first}. A cut-off rejects none: they are kept, and would train nothing."
-    )
+    return f"{kept}: that makes chosen and rejected equal in {equal['total']:,} of {count_of(document['pairs'], 'admitted pair')} ({named})"
 
 
 def _cut_sentences(document: Mapping[str, Any]) -> list[str]:

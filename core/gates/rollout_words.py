@@ -8,10 +8,12 @@ from typing import Any, Final
 from core.pairs.given_pairs import CHANGED, KINDS, LACKING, NOT_MADE, SAME, SWAPPED, WHY
 from core.pairs.pairing_report import reason_text
 from core.rounds.rollout_faults import REASONS as FAULTS
+from core.settings import SETTINGS
 from core.statistics.ratio import decimal_text, percent_text
 from core.text import capital, count_of
 
 Document = Mapping[str, Any]
+_DECIMALS: Final[int] = SETTINGS["reports"]["length_decimals"]
 FIELD_WORDS: Final[Mapping[str, str]] = {"prompt": "prompt", "chosen": "chosen reply", "rejected": "rejected reply", "task": "task id"}
 KIND_TITLES: Final[Mapping[str, str]] = {
     SAME: "Made by the rule", CHANGED: "Changed after pairing", SWAPPED: "Sides exchanged", NOT_MADE: "Not made by the rule",
@@ -71,11 +73,11 @@ def _policies(document: Document) -> list[tuple[str, str]]:
     same, mixed, pairs = document["same_policy_pairs"], document["mixed_policy_pairs"], document["pairs"]
     if not same + mixed:
         return [("policies", "no pair whose sides both name one")]
-    return [("of one policy", _share(same, pairs)), ("of two policies", _share(mixed, pairs))]
+    return [("of one policy", _share(same, pairs)), *([("of two policies", _share(mixed, pairs))] if mixed else [])]
 
 
 def _characters(value: Mapping[str, Any]) -> str:
-    return f"{exact_text(value)} characters"
+    return f"{decimal_text(Fraction(value['exact']), _DECIMALS)} characters"
 
 
 def _share(part: int, whole: int) -> str:
@@ -151,6 +153,6 @@ def reason_of(row: Mapping[str, Any]) -> str:
         said.append(WHY[row["why"]] + (f" ({reason_text(row['detail'], FAULTS)})" if row["detail"] else ""))
     if row["held_out"]:
         said.append("has a reward of the holdout")
-    if row["made_id"] not in (None, row["pair_id"]):
+    if row["kind"] != SAME and row["made_id"] not in (None, row["pair_id"]):
         said.append(f"the rule calls it {row['made_id']}")
     return "; ".join(said)

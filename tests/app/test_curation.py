@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 from support_pages import workspace_of
+from support_rounds import NOW, folder_of, pair, workspace_at
 from support_sheets import follow, links, open_page, said, sheets, table
 
+from core.rounds.ingest import ingest
 from dashboard.server import WORKSPACE_VARIABLE
 
 
@@ -191,11 +193,31 @@ def test_a_declared_cut_off_says_which_pairs_it_makes_equal() -> None:
     text = said(at, "section-cutoff")
     assert "Training keeps the first 12 characters of each answer: that makes chosen and rejected equal in 2 of 3 admitted pairs (2 exact)" in text
     assert "Of the admitted pairs it cuts 3 chosen answers and 1 rejected answer." in text
-    rows = table(at, "section-cutoff")
-    assert [row[:2] for row in rows] == [["late", "exact"], ["ends", "exact"]]
-    assert rows[0][2] == ("Cut to the first 12 characters of each answer, chosen and rejected are the same (exact): 12 characters at the start "
-                          "are the same.")
-    assert links(at, "section-cutoff")["ends"] == ("rejected", {"state": "admitted", "pair": "ends"})
+    assert "they are kept, and would train nothing. Next: a longer cut-off, or have them left out." in text
+    assert "2 of them are equal once training cuts them, and would train nothing." in said(at, "headline-curation")
+    # pair, how it is known, characters that both answers begin with
+    assert table(at, "cutoff-pairs") == [["late", "exact", "12"], ["ends", "exact", "12"]]
+    assert links(at, "cutoff-pairs")["ends"] == ("rejected", {"state": "admitted", "pair": "ends"})
+    assert "cutoff-rest" not in sheets(at)
+
+
+def test_a_cut_off_that_the_prompt_fills_says_what_it_leaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both answers have 8 characters and 4 tokens, so a token for two characters. The prompts of 20, 8 and 2 characters take 10, 4 and 1 of the
+    six tokens: nothing, 2 and 5 are left. With 2 tokens left the first four characters are kept, which are the same; with 5 nothing is cut."""
+    rows = [
+        pair(pair_id=name, prompt=prompt, chosen=f"{same}aaaa", rejected=f"{same}bbbb", chosen_token_count=4, rejected_token_count=4)
+        for name, prompt, same in (("full", "p" * 20, "same"), ("some", "q" * 8, "1.2."), ("short", "r" * 2, "# - "))
+    ]
+    about = {"schema_version": 1, "round_id": "seq", "proposers": ["p"], "training_cutoff": {"length": 6, "counts": "sequence_tokens"}}
+    workspace = workspace_at(tmp_path)
+    ingest(folder_of(tmp_path / "seq", {"pairs": rows}, about=about), workspace, now=NOW)
+    monkeypatch.setenv(WORKSPACE_VARIABLE, str(workspace.root))
+    at = open_page("curation.py", round="seq")
+    assert not at.exception
+    assert table(at, "cutoff-pairs") == [
+        ["full", "estimated", "4", "about 2", "10.0", "nothing"], ["some", "estimated", "4", "about 2", "4.0", "2.0"],
+    ]
+    assert "A round does not hold the prompt's token count" in said(at, "cutoff-rest")
 
 
 def test_a_round_without_a_declaration_says_nothing_of_a_cut_off() -> None:

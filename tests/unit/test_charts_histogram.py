@@ -59,7 +59,7 @@ def test_the_bound_is_a_labelled_line_with_the_count_on_each_side() -> None:
     lines = [shape for shape in drawn["layout"]["shapes"] if shape["type"] == "line"]
     assert [(line["x0"], line["x1"]) for line in lines] == [(-0.1, -0.1)]
     # fail 2 + 30 + 4 = 36, hold 5 + 7 + 3 = 15
-    assert " ".join(notes(drawn)) == "36 fail   <b>bound ≥ −0.1</b>: 15 hold"
+    assert " ".join(notes(drawn)) == "36 fail · <b>bound ≥ −0.1</b>: 15 hold"
 
 
 def test_a_bound_at_the_edge_has_one_note_that_stays_inside() -> None:
@@ -85,6 +85,43 @@ def test_both_bounds_of_the_length_ratio_are_drawn_with_three_counts() -> None:
     assert lines == [-math.log2(1.8), math.log2(1.8)]
     assert [text.strip() for text in notes(drawn)] == ["4 fail", "<b>≤ 1.8</b>: 9", "5 fail"]
     assert drawn["layout"]["xaxis"]["ticktext"] == ["1 : 4", "1 : 2", "1 : 1", "2 : 1", "4 : 1"]
+
+
+def test_the_rule_stands_at_its_line_where_there_is_room_for_it() -> None:
+    """From -0.6 to 0.7 the line at -0.1 lies at 5/13 of the span: in a narrow chart there is room for a count at its left and for the rule at its
+    right. In DRIFT it lies at four sevenths, and the rule would run out of the chart."""
+    drawn = figure(plan=BinPlan(MEASURE["drift"], -0.1, 0.1, -5, 7, 100, -0.1, -0.6, 0.7))
+    assert [text.strip() for text in notes(drawn)] == ["36 fail", "<b>≥ −0.1</b>: 15 hold"]
+    assert {note["x"] for note in drawn["layout"]["annotations"]} == {-0.1}
+
+
+def ratio(low: float, high: float) -> BinPlan:
+    ends = {"low_ratio": low, "high_ratio": high, "min_ratio": low, "max_ratio": high}
+    return plan_bins(_NOTHING | {"n_ratio": 9} | ends, {name: 1.8 if name == "ratio" else None for name in MEASURE})["ratio"]
+
+
+def test_a_band_too_narrow_for_its_note_and_ticks_too_many() -> None:
+    """From 1 : 128 to 128 : 1 is 14 doublings, of which the band takes 2 log2 1.8 = 1.7."""
+    drawn = figure([{"measure": "ratio", "state": "admitted", "bin": 0, "side": 0, "pairs": 9}], ratio(-7, 7))
+    (note,) = drawn["layout"]["annotations"]
+    assert note["text"] == "0 fail · <b>≤ 1.8</b>: 9 · 0 fail" and note["xanchor"] == "center" and note["x"] == pytest.approx(0)
+    assert len(drawn["layout"]["xaxis"]["ticktext"]) <= 9 and "1 : 1" in drawn["layout"]["xaxis"]["ticktext"]
+    assert drawn["layout"]["xaxis"]["tickangle"] == 0
+
+
+@pytest.mark.parametrize(("low", "high", "sides", "expected"), [
+    (0.6, 0.9, (0, 9, 4), ["<b>≤ 1.8</b>: 9", "4 fail"]), (-0.9, -0.6, (4, 9, 0), ["4 fail", "<b>≤ 1.8</b>: 9"]),
+    (0.6, 0.9, (2, 9, 4), ["2 fail · <b>≤ 1.8</b>: 9", "4 fail"]), (0.5, 1.5, (0, 9, 4), ["<b>bound ≤ 1.8</b>: 9 · 4 fail"]),
+])
+def test_the_rule_is_written_where_one_of_two_bounds_is_drawn(low: float, high: float, sides: tuple[int, int, int], expected: list[str]) -> None:
+    """log2 1.8 = 0.848: the chart reaches beyond one of the two lines only."""
+    bars = [
+        {"measure": "ratio", "state": "rejected", "bin": 0, "side": side, "pairs": pairs} for side, pairs in zip((-1, 0, 1), sides, strict=True)
+        if pairs
+    ]
+    drawn = figure(bars, ratio(low, high))
+    assert len([shape for shape in drawn["layout"]["shapes"] if shape["type"] == "line"]) == 1
+    assert [text.strip() for text in notes(drawn)] == expected
 
 
 def test_states_differ_by_pattern_and_place_and_not_by_hue_alone() -> None:

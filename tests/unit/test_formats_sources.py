@@ -12,7 +12,6 @@ from support_formats import DECLARED, codes, column, folder, read, written
 from support_rounds import NOW, ROUND, STATED, WORKED_EXAMPLE, bundle, folder_of, ingested, nothing_written, pair, round_of, tables_of, workspace_at
 
 from core.errors import RoundError
-from core.grid import default_grid
 from core.rounds.declared import is_plain_name
 from core.rounds.folder import Round
 from core.rounds.form import check_form
@@ -26,8 +25,8 @@ from core.rounds.readers.formats import FORMATS
 from core.rounds.readers.single import ForeignFile
 from core.rounds.reading_notes import storable
 from core.rounds.typing_rows import RawRow
-from dashboard.blocks import text
-from dashboard.overview_view import facts_rows, remarks
+from dashboard.blocks import strong, text
+from dashboard.overview_view import foreign_files, remarks
 
 ROW = {"prompt": "Say hi.", "chosen": "Hi.", "rejected": "No."}
 SOURCE = {"file": "a.jsonl", "format": "trl", "options": DECLARED}
@@ -74,14 +73,12 @@ def test_the_stored_round_says_what_was_declared_and_why(tmp_path: Path) -> None
 
 def test_a_reviewer_is_shown_what_was_declared(tmp_path: Path) -> None:
     source, _ = read(tmp_path, "a.jsonl", [ROW], flags="dataset_label")
-    document = {"round_digest": source.digest, "literal_gate": {"violations": [], "files": 1}, "engine_version": "1", "code_digest": "0" * 64}
-    rows = dict(facts_rows(document, source.manifest, default_grid()))
-    assert rows["Foreign pairs"] == [text(
+    assert foreign_files(source.manifest) == [[strong("Pairs: "), text(
         "a.jsonl was read as trl: every row looked at has prompt, chosen and rejected, the answers as text; "
         "declared: flags=dataset_label, ids=line, origin=verified"
-    )]
+    )]]
     plain, _ = ingested(tmp_path / "plain", WORKED_EXAMPLE)
-    assert not [name for name in dict(facts_rows(document, plain.manifest, default_grid())) if name.startswith("Foreign")]
+    assert not foreign_files(plain.manifest)
 
 
 def test_what_a_reader_remarked_is_stored_and_shown_to_the_reviewer(tmp_path: Path) -> None:
