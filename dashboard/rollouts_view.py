@@ -108,7 +108,7 @@ def figures_block(document: Document) -> Block:
 def warnings_block(document: Document) -> Block | None:
     """Warnings about the rule's pairs, without the one that stands above; None where there is none."""
     found = [one for one in document["warnings"] if one["code"] != "eval_sourced" or document["comparison"] is None]
-    return blocks.bullets(*([text(f"{one['text']} "), mono(one["code"], blocks.MUTED)] for one in found)) if found else None
+    return blocks.bullets(*([text(f"{capital(one['text'])} "), mono(one["code"], blocks.MUTED)] for one in found)) if found else None
 
 
 def comparison_table(document: Document, shown: Listed) -> Block | None:
@@ -154,6 +154,6 @@ def _row(row: Mapping[str, Any], *, tasks: bool) -> dict[str, Any]:
     task = [blocks.id_cell(mono(row["task"]) if row["task"] else muted("none"))] if tasks else []
     return blocks.row(
         blocks.id_cell(name), blocks.cell(muted("not in the round") if lacking else state_badge(row["state"])),
-        *task, blocks.cell(rollout_words.KIND_TITLES[row["kind"]]),
+        *task, blocks.cell(rollout_words.KIND_TITLES[row["kind"]], tone="id"),
         blocks.cell(capital(rollout_words.reason_of(row))), tone="bad" if row["held_out"] and not lacking else None,
     )
