@@ -27,9 +27,9 @@ from core.rounds.columns import PAIR_COLUMNS, Kind
 from core.rounds.folder import Round
 from core.rounds.note import Note
 from core.rounds.readers.containers import SUFFIXES, first_values, raw_rows
+from core.rounds.readers.contents import name_parts
 from core.rounds.readers.format import COLUMN, Declared
 from core.rounds.readers.formats import AUTO, checked_options, detect, format_named
-from core.rounds.readers.packed import name_parts
 from core.rounds.readers.rollout_gaps import nothing_usable
 from core.rounds.rollout_faults import REASONS as FAULTS
 from core.rounds.typing_rows import RawRow, type_rows

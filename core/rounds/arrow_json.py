@@ -43,7 +43,8 @@ def _problem(kind: pa.DataType, name: str, structures: Sequence[str]) -> tuple[s
         if name in structures:
             return (
                 f"struct_{name}", f"{_WORDS[name]} as a struct, which takes its nulls from other rows",
-                f"write {name} as a JSON string, or hand the table over as JSONL",
+                f"write {name} as a JSON string, or hand the table over as JSONL; "
+                "in a foreign file of pairs struct_nulls=absent declares such nulls to be absent keys",
             )
         return next((found for child in kind if (found := _problem(child.type, child.name, structures)) is not None), None)
     if is_json(kind):

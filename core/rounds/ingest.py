@@ -29,7 +29,7 @@ from core.rounds.notes import round_notes
 from core.rounds.quarantine import Reason, Reasons, none_usable
 from core.rounds.readers import json_list
 from core.rounds.readers.bundle import read_bundle
-from core.rounds.readers.packed import Reading, watched
+from core.rounds.readers.packed import Reading, refuse_no_file, watched
 from core.rounds.readers.single import ForeignFile, read_file
 from core.rounds.readers.tables import read_folder
 from core.rounds.reading_notes import storable
@@ -133,6 +133,7 @@ def _check_file(source: Path) -> None:
             "is_a_folder", expected="one file, where a format is named", got="a folder", where=Where(_label(source.name)),
             remedy="declare the files of a folder in sources of its round.json",
         )
+    refuse_no_file(source, _label(source.name))
     with source.open("rb"):
         return
 

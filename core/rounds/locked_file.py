@@ -18,7 +18,7 @@ from core.rounds.arrow_json import without_json_text
 from core.rounds.columns import CellFault
 from core.rounds.readers import columnar, csv_rows, json_list, jsonl
 from core.rounds.readers.containers import SUFFIXES
-from core.rounds.readers.packed import CODECS, name_parts
+from core.rounds.readers.contents import CODECS, name_parts
 from core.rounds.strict import described
 from core.rounds.typing_rows import RawRow
 

@@ -16,8 +16,12 @@ from core.rounds.strict import described, joined
 from core.rounds.typing_rows import RawRow
 
 Item = dict[str, Any]
-_DECLARABLE: Final = ("missing_option", "several_filters", "undeclared_verdict")
-"""Faults of a declaration, not of the row at which they come to light."""
+_REMEDIES: Final = {
+    **dict.fromkeys(("missing_option", "several_filters", "undeclared_verdict"), "declare the option"),
+    "integer_id": "declare --option integer_ids=text, or write the ids as text",
+    "duplicate_row": "declare --option where=PLACE=TEXT if the file holds several of each, or take one of the two out",
+}
+"""What to do where the fault is one of the declaration, or may be, and not of the row at which it comes to light."""
 PlaceOf = Callable[[str, str, str, int], Where]
 """(part, key of the list, file, line) -> where that row stands: the key is the judge id or the origin."""
 
@@ -41,7 +45,7 @@ class RoundSource:
 
 def refuse_row(fault: RowFault, where: Where) -> NoReturn:
     """A row that cannot be typed, where one such row refuses the whole."""
-    remedy = "declare the option" if fault.code in _DECLARABLE else "correct this row"
+    remedy = _REMEDIES.get(fault.code, "correct this row")
     raise RoundError(fault.code, expected=fault.expected, got=fault.got, remedy=f"{remedy}; nothing was written", where=where)
 
 

@@ -23,7 +23,10 @@ def described(value: object) -> str:
 
 
 def nearest(name: str, known: Collection[str]) -> str | None:
-    """The known name nearest to ``name``, or None when none is near."""
+    """The known name nearest to ``name``, or None when none is near. One that differs in case alone is the nearest."""
+    same = next((item for item in known if item.lower() == name.lower()), None)
+    if same is not None:
+        return same
     found = difflib.get_close_matches(name, list(known), n=1)
     return found[0] if found else None
 

@@ -22,8 +22,8 @@ from core.grid import default_grid
 from core.rounds.columns import PART_COLUMNS
 from core.rounds.manifest import RoundManifest
 from core.rounds.readers.containers import SUFFIXES
+from core.rounds.readers.contents import CODECS
 from core.rounds.readers.formats import FORMATS
-from core.rounds.readers.packed import CODECS
 from core.schemas import DUPLICATE_COLUMNS, INVALID_CODES, REASONS
 from core.settings import SETTINGS
 from core.signing import statement

@@ -21,9 +21,10 @@ from core.rounds.ingest import ingest
 from core.rounds.note import Note
 from core.rounds.readers import columnar, packed
 from core.rounds.readers.containers import SUFFIXES, raw_rows
+from core.rounds.readers.contents import name_parts
 from core.rounds.readers.expansion import expanded_bytes
 from core.rounds.readers.ipc_sizes import unpacked_total
-from core.rounds.readers.packed import name_parts, unpacked_limit
+from core.rounds.readers.packed import unpacked_limit
 
 ROW = {"prompt": "Say hi.", "chosen": "Hi.", "rejected": "No."}
 PACKED = ["", ".gz", ".zst"]
@@ -157,7 +158,8 @@ def test_a_packed_file_that_is_cut_or_spoiled_is_refused(tmp_path: Path) -> None
             path = written(place, "plain", data).rename(place / f"a.jsonl{codec}")
             with pytest.raises(RoundError) as caught:
                 list(raw_rows(path, path.name, []))
-            assert caught.value.code == "broken_packing", (codec, kind)
+            # text under the name of a packed file is told what it is
+            assert caught.value.code == ("other_content" if kind == "other" else "broken_packing"), (codec, kind)
 
 
 def test_several_packed_members_are_one_file(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_what_cannot_be_told_is_refused(tmp_path: Path, rows: list[Any], code: s
     with pytest.raises(RoundError) as caught:
         detect(written(tmp_path, "a.jsonl", rows), "a.jsonl")
     assert caught.value.code == code
-    assert "name the format yourself" in caught.value.remedy
+    assert ("name the one that it is: --format trl or --format " if code == "ambiguous_format" else "name the format yourself") in caught.value.remedy
 
 
 def test_an_ambiguous_file_is_refused_with_the_formats_that_fit(tmp_path: Path) -> None:

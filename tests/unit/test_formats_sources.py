@@ -225,7 +225,8 @@ def test_names_that_are_only_odd_pass(name: str) -> None:
 
 def test_a_file_that_is_not_there_is_named_with_the_nearest(tmp_path: Path) -> None:
     error = refused(tmp_path, folder(tmp_path / "input", {"pairs": [SOURCE | {"file": "trian.jsonl"}]}, {"train.jsonl": [ROW]}))
-    assert error.code == "unknown_part"  # train.jsonl itself is declared nowhere
+    # train.jsonl, which is declared nowhere, is what was meant
+    assert (error.code, error.remedy) == ("no_such_file", "did you mean 'train.jsonl'?")
     error = refused(tmp_path, folder(tmp_path / "two", {"pairs": [SOURCE, SOURCE | {"file": "aa.jsonl"}]}, {"a.jsonl": [ROW]}))
     assert (error.code, error.remedy) == ("no_such_file", "did you mean 'a.jsonl'?")
 

@@ -12,7 +12,7 @@ from typing import Final
 from core.rounds.columns import Column, TypedBatch
 from core.rounds.note import Note
 from core.rounds.readers import columnar, json_list, jsonl
-from core.rounds.readers.packed import name_parts
+from core.rounds.readers.contents import name_parts
 from core.rounds.typing_rows import RawRow
 
 Typed = Callable[[Path, str, Sequence[Column], list[Note]], Iterator[TypedBatch]]

@@ -20,9 +20,10 @@ from core.rounds.arrow_json import holds_json, json_value, refuse_unkeepable
 from core.rounds.columns import CellFault, Column, TypedBatch
 from core.rounds.folder import bounded_rows
 from core.rounds.note import Note
+from core.rounds.readers.contents import name_parts
 from core.rounds.readers.expansion import fitting, longest_value, refuse_shared_layouts, row_too_large
 from core.rounds.readers.ipc_sizes import unpacked_total
-from core.rounds.readers.packed import name_parts, seekable, too_much, unpacked_limit
+from core.rounds.readers.packed import seekable, too_much, unpacked_limit
 from core.rounds.typing_arrow import NARROW_FLOATS, is_list, type_batches
 from core.rounds.typing_rows import RawRow
 from core.settings import SETTINGS

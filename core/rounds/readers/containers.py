@@ -17,7 +17,7 @@ from core.rounds.arrow_json import json_value, refuse_unkeepable, without_json_t
 from core.rounds.columns import CellFault
 from core.rounds.note import Note
 from core.rounds.readers import columnar, csv_rows, json_list, jsonl
-from core.rounds.readers.packed import CODECS, name_parts
+from core.rounds.readers.contents import CODECS, name_parts
 from core.rounds.typing_rows import RawRow
 from core.settings import SETTINGS
 
@@ -62,11 +62,20 @@ def raw_rows(path: Path, file: str, notes: list[Note], *, struct_nulls: bool = F
     unknown_form(file)
 
 
+_ALSO: Final = {".ndjson": ".jsonl", ".jl": ".jsonl", ".jsonlines": ".jsonl", ".parq": ".parquet", ".pq": ".parquet", ".zstd": ".zst", ".gzip": ".gz"}
+"""Other names of the same."""
+
+
 def unknown_form(file: str) -> NoReturn:
-    """Refuse a file whose name says no form that is read here."""
+    """Refuse a file whose name says no form that is read here, with the name that says it where only the suffix is spelled another way."""
+    stem, *suffixes = file.split(".")
+    known = {*SUFFIXES, *CODECS}
+    read_as = [spelled if (spelled := _ALSO.get(f".{part.lower()}", f".{part.lower()}")) in known else f".{part}" for part in suffixes]
+    name = f"{stem}{''.join(read_as)}"
+    same = name if name != file and name_parts(name).suffix in SUFFIXES else None
     raise RoundError(
         "unknown_form", expected=f"a file ending in {', '.join(SUFFIXES)}, or in one of these and {' or '.join(CODECS)}", got=repr(file),
-        remedy="write it as one of these", where=Where(file),
+        remedy="write it as one of these" if same is None else f"name it {same}", where=Where(file),
     )
 
 

@@ -77,8 +77,12 @@ def _records(reader: Iterator[list[str]], file: str) -> Iterator[list[str]]:
 
 
 def _header(names: list[str] | None, file: str) -> list[str]:
-    if not names or not all(names):
-        _refuse("missing_header", "a first row of column names, none of them empty", "none", "write the names", Where(file, 1))
+    if not names:
+        _refuse("missing_header", "a first row of column names", "none", "write the names", Where(file, 1))
+    if not all(names):
+        got = f"no name for column {names.index('') + 1} of {len(names)}"
+        remedy = "name it, or write the file without it (pandas writes its row numbers so, unless index=False)"
+        _refuse("missing_header", "a first row of column names, none of them empty", got, remedy, Where(file, 1))
     if not names[1:]:
         for mark, words in _OTHER_MARKS.items():
             if mark in names[0]:

@@ -105,10 +105,12 @@ def checked_options(chosen: Format, options: Mapping[str, Any], where: Where) ->
             refuse(name, "wrong_type", f"text of 1 to {_CHARACTERS} characters", described(value), option.meaning)
         if option.choices and value not in option.choices:
             refuse(name, "unknown_value", f"one of {', '.join(option.choices)}", described(value), option.meaning)
-    for name, option in chosen.options.items():
-        if option.required and name not in options:
-            choices = f": one of {', '.join(option.choices)}" if option.choices else ""
-            refuse(name, "missing_option", f"{option.meaning}{choices}", "nothing", f"declare it, for example --option {name}=...")
+    lacking = [name for name, option in chosen.options.items() if option.required and name not in options]
+    if lacking:
+        option = chosen.options[lacking[0]]
+        choices = f": one of {', '.join(option.choices)}" if option.choices else ""
+        declare = " ".join(f"--option {name}={'|'.join(chosen.options[name].choices) or 'VALUE'}" for name in lacking)
+        refuse(lacking[0], "missing_option", f"{option.meaning}{choices}", "nothing", f"declare {declare}")
     return dict(options)
 
 

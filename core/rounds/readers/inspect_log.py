@@ -17,12 +17,13 @@ from core.errors import RoundError, Where
 from core.rounds.columns import CellFault
 from core.rounds.note import Note, named, warning
 from core.rounds.readers.archive import Archive, opened_archive
+from core.rounds.readers.contents import name_parts
 from core.rounds.readers.epochs import REDUCERS, named_reducer, reduced
 from core.rounds.readers.format import Declared, Format, Option
 from core.rounds.readers.inspect_counts import Held
 from core.rounds.readers.inspect_json import parse_log
 from core.rounds.readers.outcome_rows import OPTIONS, PART, Outcomes, digest_of, mapped
-from core.rounds.readers.packed import name_parts, opened, read_whole
+from core.rounds.readers.packed import opened, read_whole
 from core.rounds.readers.places import IdPlace
 from core.rounds.readers.verdicts import VerdictRule
 from core.rounds.strict import described, nearest

@@ -5,6 +5,7 @@ The "line" of a row is its position in the list, counted from 1.
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF16_LE
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -38,7 +39,11 @@ def read_bytes(path: Path, file: str) -> bytes:
 
 def read_text(path: Path, file: str) -> str:
     """A whole document as text."""
-    return decode_utf8(read_bytes(path, file), where=Where(file))
+    data = read_bytes(path, file)
+    if b"\x00" in data[:len(BOM_UTF16_LE)]:
+        # no JSON text has a zero byte, and one of UTF-16 or UTF-32 without a mark begins with one, or has one second
+        raise RoundError("utf16", expected="UTF-8 text", got="UTF-16 or UTF-32", remedy="save the file as UTF-8", where=Where(file))
+    return decode_utf8(data, where=Where(file))
 
 
 def raw_rows(text: str, file: str, *, integers_only: bool = False) -> Iterator[RawRow]:

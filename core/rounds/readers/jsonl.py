@@ -20,6 +20,7 @@ from core.settings import SETTINGS
 _LIMIT: Final[int] = SETTINGS["json"]["max_bytes"]
 _MARK: Final = b"\xef\xbb\xbf"
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
+_ONE_LINE: Final = "a whole JSON object on each line (a document that goes over several lines is a .json file)"
 _OPENING, _CLOSING, _QUOTE, _ESCAPE = "{[", "}]", '"', "\\"
 
 
@@ -53,7 +54,8 @@ def _parsed(data: bytes, text: str, where: Where, *, integers_only: bool, last: 
                 remedy="hand over the whole file; nothing of it was loaded",
             ) from error
         field = error.where.field if error.where is not None and error.where.field else ""
-        return CellFault(field, error.code, error.expected, error.got)
+        expected = _ONE_LINE if error.code == "not_json" and is_cut(text) else error.expected
+        return CellFault(field, error.code, expected, error.got)
 
 
 def _lines(handle: IO[bytes], file: str, notes: list[Note]) -> Iterator[tuple[int, bytes, bool]]:

@@ -18,9 +18,10 @@ from core.errors import RoundError, Where
 from core.rounds.arrow_json import json_value
 from core.rounds.columns import CellFault
 from core.rounds.folder import bounded_rows
+from core.rounds.readers.contents import name_parts
 from core.rounds.readers.format import Declared, Format, Option
 from core.rounds.readers.outcome_rows import OPTIONS, PART, Outcomes, digest_of, mapped
-from core.rounds.readers.packed import name_parts, seekable, too_much, unpacked_limit
+from core.rounds.readers.packed import seekable, too_much, unpacked_limit
 from core.rounds.readers.places import IdPlace
 from core.rounds.readers.verdicts import VerdictRule, check_direction
 from core.rounds.strict import nearest

@@ -24,11 +24,13 @@ OPTION: Final = Option(
     "what the log-prob columns hold: sums over the completion's tokens, averages to be multiplied by the token counts, or nothing that is used",
     (SUMS, PRODUCTS, UNUSED),
 )
+DECLARE: Final = f"logps={SUMS} if each is the sum over the completion's tokens"
 _MODELS: Final = {"policy": "policy", "ref": "ref", "reference": "ref"}
 _NAME: Final = re.compile(
     r"(?P<model>policy|ref|reference)_(?:(?P<average>mean|avg|average)_)?"
     r"(?:(?P<side>chosen|rejected)_logps?|logps?_(?P<other>chosen|rejected))(?:_(?P<late>mean|avg|average))?",
 )
+_AVERAGE: Final = re.compile(r"(?:^|_)(?:mean|avg|average)(?:_|$)")
 
 
 class Spelling(NamedTuple):
@@ -48,6 +50,16 @@ def spelling(name: str) -> Spelling | None:
     return Spelling(column, match["average"] is not None or match["late"] is not None)
 
 
+def is_average(place: str) -> bool:
+    """Whether the last name of a place says that it holds an average."""
+    return _AVERAGE.search(place.rpartition(".")[-1].lower()) is not None
+
+
+def undeclared(row: dict[str, Any]) -> str | None:
+    """The first column of a row that holds log-probs by its name, or None."""
+    return next((name for name, _ in _spelled(row)), None)
+
+
 def _spelled(row: dict[str, Any]) -> Iterator[tuple[str, Spelling]]:
     for name in row:
         found = spelling(name)
@@ -62,7 +74,7 @@ def check_declared(row: dict[str, Any], declared: str | None, where: Where) -> N
     for name, item in found:
         if declared is None:
             _refuse(where, name, "undeclared_logps", f"the option logps, one of {', '.join(OPTION.choices)}", "none",
-                    "declare logps=sums if each is the sum over the completion's tokens")
+                    f"declare {DECLARE}")
         if declared == SUMS and item.average and item.column not in sums:
             _refuse(where, name, "averaged_logps", "a sum over the completion's tokens", "an average per token",
                     f"hand over sums, or declare logps={PRODUCTS} if the token counts are those of the averages")

@@ -13,9 +13,9 @@ from typing import Any, Final
 from core.errors import RoundError, Where
 from core.rounds.columns import PAIR_COLUMNS, CellFault, Kind
 from core.rounds.readers.containers import first_values
+from core.rounds.readers.contents import name_parts
 from core.rounds.readers.csv_rows import json_cell
 from core.rounds.readers.format import COLUMN, Declared, Option
-from core.rounds.readers.packed import name_parts
 from core.rounds.readers.preference import preference_format
 from core.rounds.readers.row_parts import Counts, Row
 from core.rounds.strict import described

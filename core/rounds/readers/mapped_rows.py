@@ -32,6 +32,9 @@ _WHERE: Final = Option("the rows to read, as model=ref: those whose value at a p
 _FAMILY: Final = Option("where a row holds one of our columns, such as column.id=key; an id may be sha256:PLACE or PLACE+PLACE")
 
 
+_NEEDED: Final = "where a row holds {name}"
+
+
 @dataclass(frozen=True, slots=True)
 class _Target:
     """A part that rows can be mapped to.
@@ -161,8 +164,9 @@ def _format(target: _Target) -> Format:
         mapping = _Mapping(declared, target)
         return mapped(raw_rows(declared.path, declared.file, declared.notes), mapping.row, mapping.finish)
 
+    needed = {f"{COLUMN}{name}": Option(_NEEDED.format(name=name), required=True) for name in target.needed}
     return Format(target.name, target.part, target.title, rows, _never, {
-        **target.options, "column.NAME": _FAMILY, "where": _WHERE,
+        **target.options, **needed, "column.NAME": _FAMILY, "where": _WHERE,
         _NUMBERS: Option("texts of verdict and number columns, as the cells of CSV, are numbers written as in JSON", ("json",)),
         _INTEGERS: Option("ids that are integers become their decimal text", ("text",)),
     })

@@ -13,40 +13,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple
+from typing import IO, Any, Final
 
 import pyarrow as pa
 
 from core.errors import RoundError, Where
+from core.rounds.readers.contents import CODECS, CSV, HEAD_BYTES, LINES, name_parts, refuse_other_content
 from core.settings import SETTINGS
 
 _LIMITS: Final = SETTINGS["packed"]
 _CHUNK: Final[int] = SETTINGS["storage"]["read_bytes"]
-CODECS: Final = {".gz": "gzip", ".zst": "zstd"}
-"""Suffix -> what it is packed with."""
-_STREAMED: Final = (".jsonl", ".csv")
-_TEXT: Final = (*_STREAMED, ".json")
-_CONTENTS: Final = {
-    b"\x1f\x8b": ("gzip", ".gz"), b"\x28\xb5\x2f\xfd": ("zstd", ".zst"), b"\xfd7zXZ\x00": ("xz", ""), b"PK\x03\x04": ("zip", ""),
-    b"PAR1\x15": ("Parquet", ".parquet"), b"ARROW1\x00\x00": ("Arrow IPC", ".arrow"),
-}
-"""How files begin that are no text -> what they are, and the suffix that says so where one is read here."""
-
-
-class FileName(NamedTuple):
-    """A file's name taken apart: ``train.jsonl.gz`` is ``train``, ``.jsonl`` and ``.gz``; ``codec`` is "" where it is not packed."""
-
-    stem: str
-    suffix: str
-    codec: str
-
-
-def name_parts(name: str) -> FileName:
-    """The stem, the suffix that says the form, and the suffix that says how it is packed."""
-    codec = Path(name).suffix
-    inner = name.removesuffix(codec) if codec in CODECS else name
-    path = Path(inner)
-    return FileName(path.stem, path.suffix, codec if codec in CODECS else "")
+_STREAMED: Final = (LINES, CSV)
 
 
 class Reading:
@@ -62,14 +39,16 @@ class Reading:
 
     def closed(self, handle: IO[bytes]) -> None:
         path = self._open.pop(handle)
-        self._done[path] = max(self._done.get(path, 0), handle.tell())
+        # rows that nobody asks for any more are given up by the collector, which may close the file before their generator
+        if not handle.closed:
+            self._done[path] = max(self._done.get(path, 0), handle.tell())
 
     @property
     def position(self) -> int:
         """Bytes read so far."""
         seen = dict(self._done)
         for handle, path in self._open.items():
-            seen[path] = max(seen.get(path, 0), handle.tell())
+            seen[path] = max(seen.get(path, 0), 0 if handle.closed else handle.tell())
         return sum(seen.values())
 
 
@@ -133,32 +112,42 @@ def too_much(file: str, limit: int) -> RoundError:
 @contextmanager
 def opened(path: Path, file: str) -> Iterator[IO[bytes]]:
     """The bytes of a file, unpacked where its name says so. ``file`` is shown in errors. Raises RoundError: ``broken_packing``,
-    ``unpacks_to_too_much``, ``other_content``."""
-    codec, reading = name_parts(path.name).codec, _WATCHED.get()
+    ``unpacks_to_too_much``, ``other_content``, ``not_a_file``."""
+    (_, suffix, codec), reading = name_parts(path.name), _WATCHED.get()
+    refuse_no_file(path, file)
     with path.open("rb") as handle:
         if reading is not None:
             reading.opened(path, handle)
         try:
+            if codec:
+                _check_packed(handle, file, codec)
             with _unpacked(handle, path, file, codec) if codec else nullcontext(handle) as stream:
-                _check_text(stream, path, file)
+                # the first bytes of other forms are unpacked here too: their readers could only say that they are no such file
+                refuse_other_content(stream.peek(HEAD_BYTES), file, suffix)
                 yield stream
         finally:
             if reading is not None:
                 reading.closed(handle)
 
 
-def _check_text(stream: io.BufferedReader, path: Path, file: str) -> None:
-    """Refuse a file whose name says text and whose first bytes are those of something else: it would be told to be bad text."""
-    if name_parts(path.name).suffix not in _TEXT:
-        return
-    head = stream.peek(max(map(len, _CONTENTS)))
-    for begins, (what, suffix) in _CONTENTS.items():
-        if head.startswith(begins):
-            inner = file if suffix in CODECS else name_parts(file).stem
-            raise RoundError(
-                "other_content", expected=f"text, as the name {file!r} says", got=f"a {what} file", where=Where(file),
-                remedy=f"name it {inner}{suffix}" if suffix else "unpack it, and hand over what is in it",
-            )
+def refuse_no_file(path: Path, file: str) -> None:
+    """Refuse a pipe or a device: a file is read more than once (to tell its format, to check it, to take its rows), and what a pipe gave
+    once is gone. Raises RoundError ``not_a_file``; a path where nothing is is told by who opens it."""
+    if path.exists() and not path.is_file():
+        raise RoundError(
+            "not_a_file", expected="a file", got="a folder" if path.is_dir() else "a pipe or a device, which can be read once only",
+            remedy="write it to a file first, and name that", where=Where(file),
+        )
+
+
+def _check_packed(handle: io.BufferedReader, file: str, codec: str) -> None:
+    head = handle.peek(HEAD_BYTES)
+    if not head:
+        raise RoundError(
+            "broken_packing", expected=f"a whole {CODECS[codec]} file", got="an empty file, which not even nothing is packed in",
+            remedy="hand over the whole file; nothing of it was loaded", where=Where(file),
+        )
+    refuse_other_content(head, file, codec)
 
 
 def _unpacked(handle: IO[bytes], path: Path, file: str, codec: str) -> io.BufferedReader:
@@ -170,7 +159,8 @@ def _unpacked(handle: IO[bytes], path: Path, file: str, codec: str) -> io.Buffer
 def seekable(path: Path, file: str) -> Iterator[Path | IO[bytes]]:
     """The same for readers that jump about (Parquet, Arrow): the path, or a temporary unpacked copy."""
     if not name_parts(path.name).codec:
-        yield path
+        with opened(path, file):
+            yield path
         return
     with tempfile.TemporaryFile() as copy:
         with opened(path, file) as stream:

@@ -13,7 +13,7 @@ from core.rounds.readers.foreign_ids import IdRule
 from core.rounds.strict import described
 
 DIGEST: Final = "sha256:"
-_AND, _JOINED, _INSIDE = "+", "/", "."
+_AND, _JOINED, INSIDE = "+", "/", "."
 _MISSING: Final = object()
 
 
@@ -23,16 +23,25 @@ def placed(row: Mapping[str, Any], place: str) -> Any:
     if place in row:
         return row[place]
     value: Any = row
-    for name in place.split(_INSIDE):
+    for name in place.split(INSIDE):
         value = value.get(name, _MISSING) if isinstance(value, Mapping) else _MISSING
         if value is _MISSING:
             raise CellFault(place, "missing_field", "the field that was declared", "nothing")
     return value
 
 
+def has_place(row: Mapping[str, Any], place: str) -> bool:
+    """Whether a row has a value at a place."""
+    try:
+        placed(row, place)
+    except CellFault:
+        return False
+    return True
+
+
 def top(place: str) -> str:
     """The column that a place begins with."""
-    return place.partition(_INSIDE)[0]
+    return place.partition(INSIDE)[0]
 
 
 class IdPlace:

@@ -15,12 +15,13 @@ from core.errors import RoundError, Where
 from core.rounds.columns import PAIR_COLUMNS, CellFault, Column, Kind
 from core.rounds.note import Note, warning
 from core.rounds.readers import log_probs, visible
-from core.rounds.readers.columnar import narrow_floats
+from core.rounds.readers.columnar import narrow_floats, narrow_members
 from core.rounds.readers.containers import first_values, raw_rows
+from core.rounds.readers.contents import name_parts
 from core.rounds.readers.foreign_ids import IdRule
 from core.rounds.readers.format import COLUMN, Declared, Format, Option
-from core.rounds.readers.packed import name_parts
-from core.rounds.readers.row_parts import Counts, Row, all_have, none_has
+from core.rounds.readers.places import INSIDE, has_place, placed
+from core.rounds.readers.row_parts import Counts, Row, all_have
 from core.rounds.strict import described, nearest
 from core.rounds.typing_rows import RawRow
 from core.schemas import FLAGS
@@ -45,7 +46,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
     "flags": Option("both verifier flags are true by the data set's own labels; the round must say verification: dataset_label", ("dataset_label",)),
     "booleans": Option("read verifier flags that are written so as true and false", tuple(_BOOLEANS)),
     "logps": log_probs.OPTION,
-    "column.NAME": Option("the file's column for one of ours, such as column.pair_id=prompt_id or column.chosen_token_count=n_chosen"),
+    "column.NAME": Option("the file's column for one of ours, such as column.pair_id=prompt_id, or a place inside one, such as logs.n_chosen"),
     **visible.OPTIONS,
     "struct_nulls": Option("nulls inside Arrow structs are absent keys, in tool arguments and parameters too", ("absent",)),
 }
@@ -90,18 +91,29 @@ def _check_mapping(declared: Declared) -> None:
     for ours, theirs in mapped.items():
         if ours not in _COLUMNS:
             _refuse(declared.file, f"{COLUMN}{ours}", "unknown_column", f"one of {', '.join(_COLUMNS)}", repr(ours), "map one of our columns")
-        if all_have(first) and none_has(first, theirs):
+        _check_average(declared, ours, theirs)
+        if all_have(first) and not any(has_place(row, theirs) for row in first):
             known = list(dict.fromkeys(name for row in first for name in row))
             near = nearest(theirs, known)
             _refuse(declared.file, f"{COLUMN}{ours}", "no_such_column", f"one of {', '.join(known)}", repr(theirs),
                     f"did you mean {near!r}?" if near else "name a column of the file")
 
 
+def _check_average(declared: Declared, ours: str, theirs: str) -> None:
+    """Refuse a mapping that takes a column named as an average for a sum: under our name nobody would see it any more."""
+    if log_probs.spelling(ours) is not None and log_probs.is_average(theirs):
+        _refuse(declared.file, f"{COLUMN}{ours}", "averaged_logps", "a sum over the completion's tokens", f"{theirs!r}, an average by its name",
+                "map sums; averages are read under their own names, where logps=averages_times_tokens is declared")
+
+
 def _check_floats(declared: Declared, doubles: Sequence[str]) -> None:
     """Refuse FLOAT and HALF columns where a double belongs."""
     mapped = _mapping(declared)
     wanted = {*doubles, *(name for name, column in _COLUMNS.items() if column.kind is Kind.DOUBLE)}
-    for name in narrow_floats(declared.path, declared.file):
+    inside = {place: own for own, place in mapped.items() if INSIDE in place}
+    members = narrow_members(declared.path, declared.file) if inside else set()
+    narrow = [*narrow_floats(declared.path, declared.file), *(place for place in inside if place.rpartition(INSIDE)[-1] in members)]
+    for name in narrow:
         ours = next((own for own, theirs in mapped.items() if theirs == name), name)
         if ours in wanted or log_probs.spelling(name) is not None:
             _refuse(declared.file, name, "float_column", "a DOUBLE column", "FLOAT or HALF",
@@ -133,12 +145,12 @@ class _Common:
         changed = dict(row)
         self._unseen -= row.keys()
         for ours, theirs in self._mapping.items():
-            if theirs not in row:
+            if not has_place(row, theirs):
                 continue
             if ours != theirs and ours in row:
                 raise CellFault(theirs, "said_twice", f"one column for {ours}", "two")
-            changed.pop(theirs, None)  # gone already where two of our columns come from it
-        changed |= {ours: row[theirs] for ours, theirs in self._mapping.items() if theirs in row}
+            changed.pop(theirs, None)  # gone already where two of our columns come from it; what is inside another column stays there
+        changed |= {ours: placed(row, theirs) for ours, theirs in self._mapping.items() if has_place(row, theirs)}
         return changed
 
     def completed(self, row: Row, line: int) -> Row:
@@ -169,13 +181,20 @@ class _Common:
         return row
 
     def _check_first(self, row: Row) -> None:
-        """What no row could repair is told at the first one that has its shape."""
+        """What no row could repair is told at the first one that has its shape, all of it at once."""
+        lacking = []
         if "pair_id" not in row and "ids" not in self._options:
-            _refuse(self._file, "pair_id", "missing_ids", "an id for each pair", "nothing",
-                    "declare column.pair_id=NAME, or ids=line to number them by line")
+            lacking.append(("missing_ids", "pair_id", "an id for each pair", "column.pair_id=NAME, or ids=line to number them by line"))
         if "origin" not in row and "origin" not in self._options:
-            _refuse(self._file, "origin", "missing_origin", "where the pairs come from", "nothing",
-                    "declare origin=verified or origin=synthetic (with judge=ID)")
+            lacking.append(("missing_origin", "origin", "where the pairs come from", "origin=verified or origin=synthetic (with judge=ID)"))
+        if not lacking:
+            return
+        if "logps" not in self._options and (named := log_probs.undeclared(row)):
+            lacking.append(("undeclared_logps", named, f"what {named} holds", log_probs.DECLARE))
+        code, field, _, _ = lacking[0]
+        expected = "; ".join(words for _, _, words, _ in lacking)
+        remedies = "; and ".join(option for *_, option in lacking)
+        _refuse(self._file, field, code, expected, "nothing", f"declare {remedies}")
 
     def _add(self, row: Row, name: str, value: Any) -> None:
         if value is None:

@@ -8,8 +8,8 @@ from typing import Any, Final
 from core.canonical import canonical_bytes
 from core.rounds.columns import CellFault
 from core.rounds.messages import Message, checked_messages, flattened
+from core.rounds.readers.contents import name_parts
 from core.rounds.readers.format import Declared, Option
-from core.rounds.readers.packed import name_parts
 from core.rounds.strict import described
 
 NAME: Final = "rollouts"

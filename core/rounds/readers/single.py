@@ -12,8 +12,8 @@ from core.errors import RoundError, Where
 from core.rounds.columns import PART_COLUMNS
 from core.rounds.manifest import LATEST_SCHEMA_VERSION, RoundManifest, checked_round_id
 from core.rounds.note import Note
+from core.rounds.readers.contents import name_parts
 from core.rounds.readers.formats import AUTO, detect, format_named
-from core.rounds.readers.packed import name_parts
 from core.rounds.readers.sources import DATASET_LABEL, FLAGS, known_total, resolved, stream_total, tables_of
 from core.rounds.readers.tables import place_of_row
 from core.rounds.source import RoundSource, check_person
@@ -28,6 +28,15 @@ class ForeignFile:
     options: Mapping[str, str] = field(default_factory=dict)
 
 
+def _id_of(file: str) -> str:
+    """A round id of the name of its file. Raises RoundError."""
+    try:
+        return checked_round_id(name_parts(file).stem, Where(file))
+    except RoundError as error:
+        raise RoundError(error.code, expected=error.expected, got=error.got, remedy="give the round an id of its own (--round-id ID)",
+                         where=error.where) from error
+
+
 def read_file(path: Path, file: str, declared: ForeignFile, *, round_id: str | None, created_at: str) -> RoundSource:
     """The file as a round source. ``file`` is its name, to be shown; the round takes its id from it where none is given. Raises RoundError."""
     chosen = detect(path, file)[0] if declared.format == AUTO else format_named(declared.format, Where(field="--format"))
@@ -39,7 +48,7 @@ def read_file(path: Path, file: str, declared: ForeignFile, *, round_id: str | N
     for proposer in declared.proposers:
         check_person(proposer, Where(field="--proposer"))
     manifest = RoundManifest.from_proposer({
-        "schema_version": LATEST_SCHEMA_VERSION, "round_id": round_id or checked_round_id(name_parts(file).stem, Where(file)),
+        "schema_version": LATEST_SCHEMA_VERSION, "round_id": round_id or _id_of(file),
         "proposers": list(declared.proposers), "created_at": created_at,
         "verification": DATASET_LABEL if declared.options.get(FLAGS) == DATASET_LABEL else "program",
         "sources": {chosen.part: [{"file": file, "format": declared.format, "options": dict(declared.options)}]},

@@ -101,9 +101,18 @@ def file_in(folder: Path, source: Source) -> Path:
 
 
 def rows_of(opened: Sequence[Opened]) -> Iterator[TypedBatch]:
-    """The typed rows of a part, file after file."""
+    """The typed rows of a part, file after file. Raises RoundError ``no_rows`` for a file without any: nobody declares one on
+    purpose. A format whose rows become several of ours, or none, says itself what it found."""
     for item in opened:
-        yield from item.batches()
+        read = 0
+        for batch in item.batches():
+            read += batch.read
+            yield batch
+        if not read and not item.format.spreads:
+            raise RoundError(
+                "no_rows", expected="at least one row", got="none", remedy="hand over the file that holds the rows, or take this one out",
+                where=Where(item.declared.file),
+            )
 
 
 def known_total(opened: Sequence[Opened]) -> int | None:

@@ -19,8 +19,9 @@ from core.rounds.manifest import RoundManifest
 from core.rounds.note import Note
 from core.rounds.readers import READERS, TableReader, json_list, reader_of
 from core.rounds.readers.columnar import known_rows
+from core.rounds.readers.contents import name_parts
 from core.rounds.readers.format import Declared
-from core.rounds.readers.packed import name_parts, stream_bytes
+from core.rounds.readers.packed import stream_bytes
 from core.rounds.readers.rollout_batches import rollout_batches
 from core.rounds.readers.sources import file_in, holdout_of, known_total, resolved, stream_total, tables_of
 from core.rounds.rollout_faults import PART as ROLLOUTS
@@ -34,6 +35,10 @@ def read_folder(folder: Path, *, round_id: str | None, created_at: str | None, n
     stands where neither does. Raises RoundError."""
     notes: list[Note] = []
     manifest = _manifest(folder / ROUND_FILE, round_id, created_at, now)
+    for declared in manifest.sources.values():
+        for source in declared:
+            # first, so that a name that was mistyped is not told as a file that does not belong here
+            file_in(folder, source)
     files = _part_files(folder, manifest.sources)
     manifest, foreign = resolved(manifest, partial(file_in, folder), notes)
     holdout = _holdout(folder / files["holdout"], files["holdout"], notes) if "holdout" in files else None

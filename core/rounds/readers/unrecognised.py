@@ -9,8 +9,8 @@ from core.errors import RoundError, Where
 from core.rounds.columns import SIDES
 from core.rounds.note import Note
 from core.rounds.readers.containers import SUFFIXES, refuse_unreadable, unknown_form
+from core.rounds.readers.contents import name_parts
 from core.rounds.readers.format import COLUMN, Format
-from core.rounds.readers.packed import name_parts
 from core.rounds.readers.row_parts import all_text, none_has
 from core.rounds.strict import described
 
@@ -24,7 +24,8 @@ _PROMPTLESS: Final = (
 
 def refuse_ambiguous(file: str, fits: Sequence[Format]) -> NoReturn:
     """Refuse a file whose rows fit several formats, naming them."""
-    _refuse("ambiguous_format", f"rows that fit {' and '.join(item.name for item in fits)}", file, _BY_NAME)
+    names = [item.name for item in fits]
+    _refuse("ambiguous_format", f"rows that fit {' and '.join(names)}", file, f"name the one that it is: --format {' or --format '.join(names)}")
 
 
 def refuse_unrecognised(path: Path, file: str, values: Sequence[Any], notes: Sequence[Note], formats: Sequence[Format]) -> NoReturn:
