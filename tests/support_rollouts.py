@@ -14,6 +14,11 @@ from core.rounds.folder import Round
 from core.rounds.ingest import ingest
 
 
+def exact_number(value: object) -> Fraction | None:
+    """The rational that a number of a JSON file writes, by Python's own reading of its shortest text; None for anything else."""
+    return Fraction(repr(value)) if type(value) in (int, float) else None
+
+
 @dataclass
 class Reply:
     """A graded reply as the tests write it."""

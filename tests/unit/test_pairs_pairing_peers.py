@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support_rollouts import Reply, reconciled
+from support_rollouts import Reply, exact_number, reconciled
 
 from core.errors import GridError
 from core.pairs.graded import reply_length
 from core.pairs.pairing import Pairing, PairingRules, pair_rollouts
 from core.pairs.pairing_report import PairingReport
-from core.pairs.rewards import exact_number, graded, graded_on_scale
+from core.rounds.readers.format import Declared
+from core.rounds.readers.rollouts import rollouts_of
+from core.rounds.typing_rows import RawRow
 
 PEERS = Path(__file__).parents[1] / "fixtures/peers"
 CASES = {case["name"]: case for case in json.loads((PEERS / "whileai_build_preference_pairs.json").read_text("utf-8"))["cases"]}
@@ -220,20 +222,29 @@ def test_length_of_a_reply_as_the_peer_counts_it(case: dict[str, Any]) -> None:
     assert reply_length(reply) == case["len"]
 
 
+def reward_of(raw: Any, **options: str) -> tuple[float | None, str]:
+    """What the reader of rollouts makes of a grader's result in a reward column: the reward, and the peer's name of what is wrong."""
+    declared = Declared(Path("graded.jsonl"), "graded.jsonl", options, [])
+    (found,) = rollouts_of([RawRow(1, {"task_id": "t", "response": "r", "reward": raw}, "")], declared)
+    status = {None: "ok", "missing_reward": "missing_reward"}.get(found.fault, "invalid_result")
+    return None if found.reward is None else float(found.reward), status
+
+
+def inner(raw: Any) -> Any:
+    return next((raw[key] for key in ("reward", "score") if key in raw), None) if isinstance(raw, dict) else raw
+
+
 @pytest.mark.parametrize("case", CONTRACT["cases"], ids=lambda case: json.dumps(case["raw"]))
-def test_what_a_grader_returns_as_the_peer_reads_it(case: dict[str, Any]) -> None:
-    found = graded(case["raw"])
-    reward = None if found.reward is None else float(found.reward)
-    assert {"reward": reward, "reason": found.reason, "judge_status": found.status, "judge_meta": found.meta} == case["out"]
+def test_what_a_grader_returned_is_read_as_the_peer_reads_it(case: dict[str, Any]) -> None:
+    """Two words differ. A boolean is a verdict only where its column was declared as the reward. And a stored null is no reward, where the
+    peer, which calls the grader itself, knows that null is what the call returned."""
+    verdict = isinstance(inner(case["raw"]), bool)
+    expected = case["out"]["reward"], "missing_reward" if case["raw"] is None else case["out"]["judge_status"]
+    assert reward_of(case["raw"], **({"reward": "reward"} if verdict else {})) == expected
+    if verdict:
+        assert reward_of(case["raw"]) == (None, "invalid_result")
 
 
 @pytest.mark.parametrize("case", CONTRACT["scaled_1_5"], ids=lambda case: json.dumps(case["raw"]))
-def test_ratings_on_a_scale_as_the_peer_reads_them(case: dict[str, Any]) -> None:
-    found = graded_on_scale(case["raw"], Fraction(1), Fraction(5))
-    reward = None if found.reward is None else float(found.reward)
-    assert {"reward": reward, "reason": found.reason, "judge_status": found.status, "judge_meta": found.meta} == case["out"]
-
-
-@pytest.mark.parametrize("raw", [float("nan"), float("inf"), float("-inf")])
-def test_what_is_no_number_is_no_reward(raw: float) -> None:
-    assert graded(raw).status == "invalid_result" and graded_on_scale(raw, Fraction(0), Fraction(1)).status == "invalid_result"
+def test_ratings_on_a_scale_are_read_as_the_peer_reads_them(case: dict[str, Any]) -> None:
+    assert reward_of(case["raw"], scale="1..5") == (case["out"]["reward"], case["out"]["judge_status"])

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support_rollouts import Reply
+from support_rollouts import Reply, exact_number
 
 from core.gates.style_report import MarkerFinding, StyleReport, reply_style
 from core.grid import default_grid
-from core.pairs.rewards import exact_number
 
 PEER = json.loads((Path(__file__).parents[1] / "fixtures/peers/whileai_style_length.json").read_text("utf-8"))
 CASES = {case["name"]: case for case in PEER["style"]}

@@ -64,6 +64,28 @@ def test_the_range_is_declared() -> None:
         assert refused(row(), range=text).code == "bad_option"
 
 
+def test_ratings_become_rewards_from_0_to_1_only_by_a_declared_scale() -> None:
+    found, notes = read(row(reward=1), row(reward=4), row(reward=10), row(reward=10.5), row(reward={"rating": 7}), scale="1..10")
+    # (4 - 1) / 9 and (7 - 1) / 9
+    assert [one.reward for one in found] == [Fraction(0), Fraction(1, 3), Fraction(1), None, Fraction(2, 3)]
+    assert notes == ["returned_reward", "rated_reward", "reward_out_of_range"]
+    assert [one.fault for one in read(row(reward=3))[0]] == ["reward_out_of_range"]
+    assert refused(row(), scale="1..10", range="0..1").code == "said_twice"
+    assert refused(row(), scale="5..1").code == "bad_option"
+
+
+def test_what_a_grader_returned_as_an_object_has_one_reward() -> None:
+    found, notes = read(row(reward={"reward": 0.7, "reason": "r"}), row(reward={"score": 1}), row(reward={"why": 1}), row(reward={"rating": 1}))
+    assert [(one.reward, one.fault) for one in found] == [
+        (Fraction(7, 10), None), (Fraction(1), None), (None, "missing_reward"), (None, "missing_reward"),
+    ]
+    assert notes == ["returned_reward", "missing_reward"]
+    error = refused(row(reward={"reward": 1, "score": 0}))
+    assert (error.code, error.where and error.where.field) == ("ambiguous_result", "reward.reward")
+    flags, _ = read(row(reward={"reward": True}), row(reward={"reward": False}), reward="reward")
+    assert [one.reward for one in flags] == [1, 0]
+
+
 def test_a_boolean_column_is_a_reward_only_where_declared_and_then_alone() -> None:
     found, notes = read(row(strict=True), row(strict=False), reward="strict")
     assert [one.reward for one in found] == [Fraction(1), Fraction(0)]

@@ -41,6 +41,7 @@ _MEANINGS: Final[Mapping[str, str]] = {
 OPTIONS: Final[Mapping[str, Option]] = {
     **{name: Option(meaning) for name, meaning in _MEANINGS.items()},
     "range": Option(f"least and most reward, {RANGE} unless declared"),
+    "scale": Option("least and most rating of the grader, as 1..5: a rating becomes a reward from 0 to 1; instead of range"),
     "cells": Option("cells of a CSV in number and flag columns are written as in JSON, and an empty one is null", ("json",)),
     "logps": Option("whether log-probs are sums over the tokens (as here, unless declared) or means", ("sum", "mean")),
 }

@@ -5,12 +5,11 @@ recognised by one of the spellings in ``SPELLINGS``; two spellings of one thing 
 
 A reward is a JSON number inside the declared range, held as the exact decimal that was written, with all its digits: 0.7 is 7/10, so that
 margins are exact (in a table a DOUBLE is the shortest decimal that reads back as it). A boolean is no reward unless its column was declared
-as the reward (``reward=strict``), and a note then says that true became 1. A row without a usable reward or reply is kept and says why, so
-that counts reconcile.
+as the reward (``reward=strict``), and a note then says that true became 1. What a grader returned as an object, and
+ratings on a declared scale: ``rollout_rewards``. A row without a usable reward or reply is kept and says why, so that counts reconcile.
 """
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -29,22 +28,19 @@ from core.rounds.readers.rollout_columns import (
     CELLS_REMEDY,
     NAME,
     OPTIONS,
-    RANGE,
     SPELLINGS,
     conversation,
     has_text_cells,
     text_or_none,
     whole,
 )
-from core.rounds.readers.verdicts import decimal
+from core.rounds.readers.rollout_rewards import RewardRule
 from core.rounds.rollout_faults import REASONS
 from core.rounds.strict import described, unknown_remedy
 from core.rounds.typing_rows import RawRow
 from core.text import count_of
 
 _STATUS_OK: Final = "ok"
-# few digits: a bound of a hundred million of them is no range, and the figures made of rewards stay far inside a double
-_BOUND: Final = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15})?(?:[eE][+-]?\d{1,2})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +92,6 @@ def _refuse(declared: Declared, line: int | None, fault: CellFault, remedy: str 
     raise RoundError(fault.code, expected=fault.expected, got=fault.got, remedy=remedy, where=Where(declared.file, line, fault.field or None))
 
 
-def _range(declared: Declared) -> tuple[Fraction, Fraction]:
-    text: str = declared.options.get("range", RANGE)
-    low, dots, high = text.partition("..")
-    if not (dots and _BOUND.fullmatch(low.strip()) and _BOUND.fullmatch(high.strip()) and Fraction(low) < Fraction(high)):
-        _refuse(declared, None, CellFault("range", "bad_option", "two numbers, as 0..1 or -1..1", described(text)), "correct the option")
-    return Fraction(low), Fraction(high)
-
-
 def _check_options(declared: Declared) -> None:
     for name, value in declared.options.items():
         if name not in OPTIONS:
@@ -120,11 +108,9 @@ class _RolloutReader:
     def __init__(self, declared: Declared) -> None:
         self._declared, self._options = declared, declared.options
         _check_options(declared)
-        self._least, self._most = _range(declared)
+        self._rewards = RewardRule.of(declared)
         self._ids = IdRule(self._options.get("task", "task_id"), NAME)
         self._columns: dict[tuple[str, ...], dict[str, str]] = {}
-        self._booleans: bool | None = None
-        self._coerced = 0
         self._multiplied = 0
         self._faults: Counter[str] = Counter()
 
@@ -145,9 +131,16 @@ class _RolloutReader:
         """Say what was made of the rows."""
         notes, file = self._declared.notes, self._declared.file
         notes += self._ids.notes(file)
-        if self._coerced:
-            said = f"{self._options['reward']} was declared as the reward; true became 1 and false 0 in {count_of(self._coerced, 'row')}"
+        rewards = self._rewards
+        if rewards.coerced:
+            said = f"{self._options['reward']} was declared as the reward; true became 1 and false 0 in {count_of(rewards.coerced, 'row')}"
             notes.append(Note("boolean_reward", f"{file}: {said}"))
+        if rewards.returned:
+            said = f"{count_of(rewards.returned, 'reward')} stood inside what the grader returned"
+            notes.append(Note("returned_reward", f"{file}: {said}"))
+        if rewards.rated:
+            said = f"rewards are ratings on the declared scale {self._options['scale']}, made 0 to 1"
+            notes.append(Note("rated_reward", f"{file}: {said}"))
         if self._multiplied:
             said = f"log-probs were declared as means and multiplied by token_count in {count_of(self._multiplied, 'row')}"
             notes.append(Note("mean_logps", f"{file}: {said}"))
@@ -212,28 +205,10 @@ class _RolloutReader:
 
     def _reward(self, cells: Mapping[str, Any], names: Mapping[str, str]) -> tuple[Fraction | None, str | None]:
         """The exact reward, or None and why not."""
-        value = cells.get("reward")
-        status = cells.get("status")
+        value, status = cells.get("reward"), cells.get("status")
         if status is not None and status != _STATUS_OK:
             return None, "grader_failed"
-        if value is None:
-            return None, "missing_reward"
-        declared_boolean = "reward" in self._options and self._first_form(value)
-        if isinstance(value, bool):
-            if not declared_boolean:
-                return None, "boolean_reward"
-            self._coerced += 1
-            return Fraction(int(value)), None
-        if declared_boolean or not isinstance(value, (int, float)):
-            return None, "invalid_reward"
-        reward = decimal(value, names["reward"])
-        return (reward, None) if self._least <= reward <= self._most else (None, "reward_out_of_range")
-
-    def _first_form(self, value: Any) -> bool:
-        """Whether the declared reward column holds booleans: its first value decides for the file."""
-        if self._booleans is None:
-            self._booleans = isinstance(value, bool)
-        return self._booleans
+        return (None, "missing_reward") if value is None else self._rewards.found(value, names["reward"])
 
     def _logp(self, cells: Mapping[str, Any], names: Mapping[str, str], field: str, tokens: int | None) -> float | None:
         value = cells.get(field)
