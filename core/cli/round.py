@@ -11,18 +11,19 @@ from core.cli.options import DEFAULT_WORKSPACE, JsonOption, RoundArgument, Works
 from core.pairs.templates import TemplateCluster
 from core.rounds.folder import Round
 from core.rounds.form import check_form
-from core.rounds.inspection import answer_templates, extra_columns, mixed_script_prompts
+from core.rounds.inspection import SameTexts, answer_templates, extra_columns, mixed_script_prompts, same_texts
 from core.rounds.manifest import Model, RoundManifest
 from core.rounds.note import named
 from core.rounds.notes import round_notes
 from core.rounds.workspace import BrokenRound, Workspace
 from core.schemas import OPTIONAL_PARTS, PARTS
 from core.settings import SETTINGS
-from core.text import shortened
+from core.text import count_of, first_of, shortened
 
 _SHOWN: Final[int] = SETTINGS["display"]["digest_characters"]
 _ROWS: Final[int] = SETTINGS["display"]["page_rows"]
 _RAW: Final[int] = SETTINGS["text"]["label_characters"]
+_NAMED: Final[int] = SETTINGS["display"]["named_ids"]
 _NOT_STATED: Final = "not stated"
 
 
@@ -139,6 +140,7 @@ def check_command(
     source = Workspace.open(workspace).round(selector)
     with output.progress(quiet=as_json) as progress:
         source.verify_files(lambda done, total: progress("files", done, total))
+        same = same_texts(source, lambda done, total: progress("pairs", done, total))
         clusters = answer_templates(source, lambda done, total: progress("answers", done, total)) if templates else None
     check_form(source)
     notes, extra, mixed = round_notes(source), extra_columns(source), mixed_script_prompts(source)
@@ -146,7 +148,7 @@ def check_command(
         output.document({
             "round_digest": source.digest, "files": len(source.manifest.files), "extra_columns": extra, "mixed_script_prompts": mixed.count,
             "mixed_script_examples": [{"pair_id": pair_id, "words": list(words)} for pair_id, words in mixed.examples],
-            "notes": [note.document() for note in notes],
+            "same_texts": same.document(), "notes": [note.document() for note in notes],
             "answer_templates": None if clusters is None else [
                 {"template": cluster.template, "pairs": len(cluster.pair_ids), "pair_ids": list(cluster.pair_ids)} for cluster in clusters
             ],
@@ -158,9 +160,19 @@ def check_command(
     if mixed.count:
         words = named(word for _, found in mixed.examples for word in found)
         output.line(f"note [mixed_scripts] {mixed.count} prompts hold words of mixed scripts ({words}); the first is pair {mixed.examples[0][0]}")
-    print_notes(notes)
+    _print_same(same)
+    print_notes([note for note in notes if note.code != "extra_columns"])
     if clusters is not None:
         _print_templates(clusters)
+
+
+def _print_same(same: SameTexts) -> None:
+    if same.identical:
+        said = f"{count_of(same.exact, 'pair has', 'pairs have')} two answers alike, {same.trimmed:,} more once outer white space is stripped"
+        output.line(f"note [identical] {said}: {first_of(same.identical_ids, _NAMED, total=same.identical)}")
+    if same.repeated:
+        said = f"{count_of(same.repeated, 'pair repeats', 'pairs repeat')} the prompt of a pair before"
+        output.line(f"note [repeated_prompts] {said}: {first_of(same.repeated_ids, _NAMED, total=same.repeated)}")
 
 
 def _print_templates(clusters: list[TemplateCluster]) -> None:

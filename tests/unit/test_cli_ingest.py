@@ -134,7 +134,9 @@ def test_check_compares_digests_and_lists_second_looks(cli: Runner, tmp_path: Pa
     second_looks = ("[extra_columns] pairs: kept in extra, used by no gate: seed", "[mixed_scripts] 1 prompts", "[look_alike_ids] pairs")
     for part in (*second_looks, "[reference_is_not_baseline]"):
         assert part in out
+    assert "[repeated_prompts]" not in out and "[identical]" not in out
     _, checked = cli.document("round", "check", "round-07")
+    assert checked["same_texts"]["identical"] == checked["same_texts"]["repeated_prompts"] == 0
     assert (checked["files"], checked["extra_columns"], checked["mixed_script_prompts"]) == (3, {"pairs": ["seed"]}, 1)
     changed = Path(report["path"]) / "text.parquet"
     changed.chmod(0o644)

@@ -14,6 +14,7 @@ from core.gates.curation import IterativeRpoPairCurator
 from core.grid import default_grid
 from core.rounds.folder import Round
 from core.rounds.ingest import IngestReport, ingest
+from core.rounds.inspection import same_texts
 from core.rounds.readers.single import ForeignFile
 
 
@@ -41,6 +42,9 @@ def test_rasbt(tmp_path: Path) -> None:
     assert (report.counts, report.quarantined) == ({"pairs": 1100}, 0)
     assert repeated([pair["prompt"] for pair in pairs]) == 25
     assert identical(source, tmp_path / "scored") == 6
+    # the same by the command: decide counts these pairs under their missing log-probs
+    same = same_texts(source)
+    assert (same.identical, same.repeated, len(same.identical_ids), len(same.repeated_ids)) == (6, 25, 6, 25)
     assert sum(len(pair["chosen"]) > len(pair["rejected"]) for pair in pairs) == 564
     assert pairs[0]["prompt"] == "Evaluate the following phrase by transforming it into the spelling given.\nfreind --> friend"
     assert "was read as llamafactory-alpaca" in note(report, "foreign_format")
@@ -52,7 +56,7 @@ def test_llamafactory(tmp_path: Path) -> None:
     assert (report.counts, report.quarantined) == ({"pairs": 300}, 0)
     assert Counter(len(pair["prompt"]) for pair in pairs) == {1: 114, 2: 80, 3: 1, 5: 57, 7: 46, 9: 1, 13: 1}
     assert sum(pair["prompt"][0]["role"] == "system" for pair in pairs) == 80
-    assert repeated([pair["prompt"] for pair in pairs]) == 5
-    assert identical(source, tmp_path / "scored") == 0
+    assert repeated([pair["prompt"] for pair in pairs]) == same_texts(source).repeated == 5
+    assert identical(source, tmp_path / "scored") == same_texts(source).identical == 0
     assert sum(len(pair["chosen"][0]["content"]) > len(pair["rejected"][0]["content"]) for pair in pairs) == 131
     assert "was read as llamafactory-sharegpt" in note(report, "foreign_format")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from support_rounds import ROUND, WORKED_EXAMPLE, bundle, bundle_file, folder_of, ingested, pair, pairs_round, tables_of, without
+from support_rounds import PAIR, ROUND, WORKED_EXAMPLE, bundle, bundle_file, folder_of, ingested, pair, pairs_round, tables_of, without
 
-from core.rounds.inspection import answer_templates, extra_columns, mixed_script_prompts
+from core.rounds.inspection import answer_templates, extra_columns, mixed_script_prompts, same_texts
 from core.rounds.near_ids import look_alikes
 from core.rounds.note import named
 from core.rounds.notes import round_notes
@@ -69,6 +69,21 @@ def test_prompts_with_mixed_scripts_are_found(tmp_path: Path) -> None:
     source, _ = pairs_round(tmp_path, [pair(), pair(pair_id="p-2", prompt="\u0421afe menu"), pair(pair_id="p-3", prompt="Café")])
     found = mixed_script_prompts(source)
     assert (found.count, found.examples) == (1, (("p-2", ("\u0421afe",)),))
+
+
+def test_texts_that_are_there_twice_are_counted_whatever_else_is_wrong(tmp_path: Path) -> None:
+    turn = [{"role": "assistant", "content": "Yes."}]
+    rows = [
+        pair(pair_id="a", rejected=PAIR["chosen"]), pair(pair_id="b", chosen="No. ", policy_logp_chosen=None), pair(pair_id="c", prompt="Other."),
+        pair(pair_id="d", prompt="Other.", chosen=turn, rejected=[turn[0] | {"content": " Yes."}]),
+        pair(pair_id="e", prompt=[{"role": "user", "content": "Other."}]),
+    ]
+    source, _ = pairs_round(tmp_path, rows)
+    # a: exactly; b ("No. " and "No.") and d: once trimmed. b repeats a's prompt, d repeats c's; the same words as a message are another prompt
+    seen: list[tuple[int, int]] = []
+    same = same_texts(source, lambda done, total: seen.append((done, total)))
+    assert (same.exact, same.trimmed, same.identical, same.identical_ids) == (1, 2, 3, ("a", "b", "d"))
+    assert (same.repeated, same.repeated_ids) == (2, ("b", "d")) and seen == [(5, 5)]
 
 
 def test_extra_columns_by_part(tmp_path: Path) -> None:
