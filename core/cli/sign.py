@@ -192,7 +192,12 @@ def print_receipt(place: Workspace, receipt: SignedReceipt, registry: Registry, 
         output.document({**describe(entry), "repeated": receipt.repeated, "status": None if status is None else status.as_dict()})
         return
     output.line(f"{'Was recorded already' if receipt.repeated else 'Recorded'}: ledger entry {entry.index}.", "strong")
-    output.facts([("receipt", entry.digest), ("signed by", f"{entry.statement.signer} with {entry.envelope.signature.keyid}")])
+    # two digests that are never mixed up: of the 17 fields that an export and its card name, and of what was signed and recorded
+    written = entry.statement.predicate.get("receipt_sha256")
+    output.facts([
+        *([] if written is None else [("receipt", written)]), ("envelope", entry.digest),
+        ("signed by", f"{entry.statement.signer} with {entry.envelope.signature.keyid}"),
+    ])
     if status is not None:
         output.line(f"The round is now: {status.words}")
     output.line(f"Hand it on with: countersign ledger export {entry.index} --out FILE.zip")

@@ -1,11 +1,13 @@
 """The whole path on the command line, as people type it: keys, registry, lock, propose, sign, export, verify."""
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import stat
 import subprocess
 import sys
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -129,8 +131,13 @@ def test_from_keys_to_a_verified_export(ready: Cli) -> None:
     code, out, err = approve(cli)
     assert code == 0, err
     assert "The 2 admitted pairs may train the next generation." in out and "The round is now: APPROVED" in out
+    said = dict(line.split(maxsplit=1) for line in out.splitlines() if line.startswith(("receipt ", "envelope ")))
     export = cli.folder / "out.zip"
     cli.ok("ledger", "export", 1, "--out", export)
+    with zipfile.ZipFile(export) as packed:
+        digests = {name: hashlib.sha256(packed.read(name)).hexdigest() for name in packed.namelist()}
+    # the receipt is the receipt wherever a digest of it is printed; the signed envelope that was recorded has another name
+    assert said == {"receipt": digests["receipt.json"], "envelope": digests["decision.json"]}
     rounds = next((cli.workspace / "rounds").iterdir())
     out = cli.ok("verify", export, "--registry", cli.workspace / "reviewers.toml", "--round", rounds, "--ledger", cli.workspace / "ledger",
                  "--workspace", cli.folder / "nothing")

@@ -33,7 +33,7 @@ def _shape(row: Row, options: Mapping[str, str], counts: Counts) -> Row:
     if "boundary" in options:
         return _split(row, options["boundary"])
     raise CellFault(
-        "prompt", "missing_prompt", "a prompt of its own: text is never split at what both answers begin with",
+        "prompt", "missing_prompt", "a prompt of its own, or boundary=TEXT that ends it: text is never split at what both answers begin with",
         "null" if "prompt" in row else "nothing",
     )
 
