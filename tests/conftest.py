@@ -21,6 +21,11 @@ settings.register_profile("search", deadline=None, max_examples=2000, suppress_h
 settings.load_profile("repeatable")
 
 
+def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
+    """Bytes are named by what they are, not by what they hold: two workers that pack a file a second apart would collect different tests."""
+    return argname if isinstance(val, bytes) else None
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """A run over everything says what it did not collect, and why."""
     from support_optional import MISSING, REASON
