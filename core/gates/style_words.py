@@ -71,5 +71,6 @@ def sentences(report: StyleReport) -> list[str]:
 
 
 def _teaches(finding: MarkerFinding, report: StyleReport) -> str:
-    who = "Training on these pairs would" if report.subject == "pairs" else "Pairs made of these rollouts may"
+    # what chance explains as well is no promise
+    who = f"Training on these pairs {'would' if finding.shown else 'may'}" if report.subject == "pairs" else "Pairs made of these rollouts may"
     return f"{who} teach {'it' if finding.lean == 1 else 'answers without it'}."

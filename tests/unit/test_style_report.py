@@ -67,6 +67,8 @@ def test_holm_counts_the_markers_that_were_judged() -> None:
     apology, hedging = named(report, "apology"), named(report, "hedging")
     assert apology.adjusted is not None and hedging.adjusted is not None
     assert (apology.adjusted.exact, hedging.adjusted.exact, apology.shown) == (Fraction(1, 16), 1, False) and apology.flagged
+    said = next(line for line in sentences(report) if line.startswith("Apologies: FLAGGED"))
+    assert "not shown to be more than chance" in said and said.split(". ")[-1].startswith("Training on these pairs may teach")
 
 
 def test_what_cannot_be_judged_is_named() -> None:

@@ -132,18 +132,15 @@ class _RolloutReader:
         notes, file = self._declared.notes, self._declared.file
         notes += self._ids.notes(file)
         rewards = self._rewards
-        if rewards.coerced:
-            said = f"{self._options['reward']} was declared as the reward; true became 1 and false 0 in {count_of(rewards.coerced, 'row')}"
-            notes.append(Note("boolean_reward", f"{file}: {said}"))
-        if rewards.returned:
-            said = f"{count_of(rewards.returned, 'reward')} stood inside what the grader returned"
-            notes.append(Note("returned_reward", f"{file}: {said}"))
-        if rewards.rated:
-            said = f"rewards are ratings on the declared scale {self._options['scale']}, made 0 to 1"
-            notes.append(Note("rated_reward", f"{file}: {said}"))
-        if self._multiplied:
-            said = f"log-probs were declared as means and multiplied by token_count in {count_of(self._multiplied, 'row')}"
-            notes.append(Note("mean_logps", f"{file}: {said}"))
+        said = (
+            ("boolean_reward", rewards.coerced, f"{self._options.get('reward')} was declared as the reward; true became 1 and false 0 in "
+             f"{count_of(rewards.coerced, 'row')}"),
+            ("returned_reward", rewards.returned, f"{count_of(rewards.returned, 'reward')} stood inside what the grader returned"),
+            ("rated_reward", rewards.rated, f"rewards are ratings on the declared scale {self._options.get('scale')}, made 0 to 1"),
+            ("mean_logps", self._multiplied, "log-probs were declared as means and multiplied by token_count in "
+             f"{count_of(self._multiplied, 'row')}"),
+        )
+        notes += [Note(code, f"{file}: {text}") for code, happened, text in said if happened]
         for code, count in sorted(self._faults.items()):
             notes.append(warning(code, f"{file}: {count_of(count, 'rollout')} cannot be used: {REASONS[code]}"))
 
